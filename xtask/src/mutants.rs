@@ -33,6 +33,12 @@ struct Mutant {
 
 const DECISIONS: Catcher = Figure("gfr/decisions");
 
+/// The tests that count lots.
+const LOTS: &[Catcher] = &[Tests("selective_pushout", "lots_fall")];
+
+/// The tests of selective pushout.
+const PUSHOUT: &[Catcher] = &[Tests("selective_pushout", "")];
+
 const MUTANTS: &[Mutant] = &[
     Mutant { name: "fgcra-never-tags", fault: "the policer for frames tags nothing", catchers: &[DECISIONS] },
     Mutant { name: "fgcra-full-tolerance", fault: "the bucket for frames has the limit BT in place of BT/2", catchers: &[DECISIONS] },
@@ -57,6 +63,40 @@ const MUTANTS: &[Mutant] = &[
         fault: "a queue may have twice its threshold",
         catchers: &[Tests("lib", "buffer::dynamic_threshold")],
     },
+    Mutant {
+        name: "dynamic-threshold-halved",
+        fault: "a queue may have half its threshold",
+        catchers: &[Tests("lib", "buffer::dynamic_threshold")],
+    },
+    Mutant {
+        name: "selective-pushout-lowest-flow",
+        fault: "the flow with marked packets that has the lowest number gives way in place of a drawn one",
+        catchers: LOTS,
+    },
+    Mutant {
+        name: "selective-pushout-in-turn",
+        fault: "flows with marked packets give way in turn in place of a drawn one",
+        catchers: LOTS,
+    },
+    Mutant {
+        name: "selective-pushout-longest",
+        fault: "the flow with most marked packets gives way in place of a drawn one",
+        catchers: LOTS,
+    },
+    Mutant { name: "selective-pushout-unmarked-first", fault: "unmarked packets give way before marked ones", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-tail-drops", fault: "nothing gives way to an unmarked packet", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-for-marked", fault: "packets give way to a marked one, too", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-plus-tail-drops", fault: "nothing gives way to an unmarked packet", catchers: PUSHOUT },
+    Mutant {
+        name: "selective-pushout-plus-without-longest",
+        fault: "no queue gives way when no marked packets are left",
+        catchers: PUSHOUT,
+    },
+    Mutant { name: "selective-pushout-plus-is-dynamic-threshold", fault: "a dynamic threshold in place of push-out", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-plus-fixed", fault: "the register keeps its first flow", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-plus-ignores-arrivals", fault: "arrivals do not update the register", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-plus-ignores-departures", fault: "departures do not update the register", catchers: PUSHOUT },
+    Mutant { name: "selective-pushout-plus-from-tail", fault: "the quasi-longest queue loses its tail", catchers: PUSHOUT },
     Mutant {
         name: "push-out-of-the-wrong-queue",
         fault: "the arriving flow gives way in place of the longest",

@@ -1,10 +1,11 @@
-//! Cost per packet, cell, decision and change of the policers and schedulers of `tidegate-core`: what is measured, without the clock.
+//! Cost per packet, cell, decision and change of the policers, buffers and schedulers of `tidegate-core`: what is measured, without the clock.
 //!
 //! `cargo xtask bench` measures it beside DPDK, `tidegate bench` by itself.
 
 mod flows;
 
 pub mod admission;
+pub mod buffer;
 pub mod cells;
 pub mod change;
 pub mod dwcs;

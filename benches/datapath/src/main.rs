@@ -4,6 +4,7 @@
 //! tidegate-bench list                          every operation, one per line
 //! tidegate-bench police NAME FLOWS
 //! tidegate-bench schedule NAME FLOWS BACKLOG
+//! tidegate-bench buffer NAME FLOWS
 //! tidegate-bench cells NAME CONNECTIONS
 //! tidegate-bench dwcs NAME STREAMS
 //! tidegate-bench admission NAME FLOWS
@@ -18,7 +19,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, admission, cells, change, dwcs, police, schedule};
+use tidegate_bench::{Benchmark, admission, buffer, cells, change, dwcs, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -39,8 +40,8 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS | \
-                     dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS";
+const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | buffer NAME FLOWS | \
+                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS";
 
 fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     let count = |text: &str| match text.parse::<u32>() {
@@ -51,6 +52,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["list"] => {
             police::names().for_each(|name| println!("police {name}"));
             schedule::names().for_each(|name| println!("schedule {name}"));
+            buffer::names().for_each(|name| println!("buffer {name}"));
             cells::names().for_each(|name| println!("cells {name}"));
             dwcs::names().for_each(|name| println!("dwcs {name}"));
             admission::names().for_each(|name| println!("admission {name}"));
@@ -59,6 +61,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
         ["schedule", name, flows, backlog] => schedule::set_up(name, count(flows)?, count(backlog)?).map(Some),
+        ["buffer", name, flows] => buffer::set_up(name, count(flows)?).map(Some),
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
         ["change", name, flows] => change::set_up(name, count(flows)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
@@ -93,11 +96,12 @@ mod tests {
     fn nothing_allocates_per_packet_request_or_change() {
         let policers = police::names().map(|name| police::set_up(&name, 1000));
         let schedulers = schedule::names().flat_map(|name| [1, 3].map(|backlog| schedule::set_up(name, 1000, backlog)));
+        let buffers = buffer::names().map(|name| buffer::set_up(&name, 1000));
         let cells = cells::names().map(|name| cells::set_up(name, 1000));
         let admissions = admission::names().map(|name| admission::set_up(name, 1000));
         // Groups of streams grow on demand.
         let changes = change::names().filter(|name| !name.starts_with("dwcs")).map(|name| change::set_up(&name, 1000));
-        for benchmark in policers.chain(schedulers).chain(cells).chain(admissions).chain(changes) {
+        for benchmark in policers.chain(schedulers).chain(buffers).chain(cells).chain(admissions).chain(changes) {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
             let packets = (benchmark.round)();

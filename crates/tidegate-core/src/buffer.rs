@@ -125,6 +125,11 @@ pub trait BufferManager {
         false
     }
 
+    /// True if it drops queued packets to make room.
+    fn pushes_out(&self) -> bool {
+        Self::DROP_REASONS.contains(&DropReason::PushedOut)
+    }
+
     /// Judges an arrival. Called again after every push-out, with the backlog that results.
     fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission;
 

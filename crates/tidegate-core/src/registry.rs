@@ -374,6 +374,10 @@ impl BufferManager for AnyBufferManager {
         match_buffer_manager!(self, b => b.needs_marked_lists())
     }
 
+    fn pushes_out(&self) -> bool {
+        match_buffer_manager!(self, b => b.pushes_out())
+    }
+
     #[inline]
     fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         match_buffer_manager!(self, b => b.admit(arrival, backlog))

@@ -96,7 +96,8 @@ fn special_parameters(kind: BufferKind, size: u64, random: &mut Random) -> Buffe
         let [all, one] = [1 + random.below(size) as u32, random.below(3_000) as u32];
         parameters.reserve = random.maybe(all);
         parameters.reserves = random.maybe(vec![Reserve { first_flow: Flow(2), flows: 2, bytes: one }]).unwrap_or_default();
-        parameters.seed = random.below(u64::MAX);
+        let seed = random.below(u64::MAX);
+        parameters.seed = random.maybe(seed);
     }
     if takes(BufferField::DepartureUpdating) {
         parameters.departure_updating = random.maybe(false);
@@ -453,6 +454,7 @@ fn parameters_are_checked_field_by_field() {
                 BufferField::Reading => p.reading = Some(Reading::Prose),
                 BufferField::Reserve => p.reserve = Some(1000),
                 BufferField::DepartureUpdating => p.departure_updating = Some(false),
+                BufferField::Seed => p.seed = Some(2),
                 other => panic!("{other:?} is not special"),
             });
             assert_eq!(refused, (!kind.accepts().contains(&special)).then_some(special), "{}", kind.name());

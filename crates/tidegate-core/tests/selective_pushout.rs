@@ -33,7 +33,7 @@ fn enters(outcome: &Outcome) -> bool {
 fn each_rule_once() {
     // Lots fall as the seed says; the first must fall on flow 2, of flows 1 and 2.
     let transcript = (0..100).find_map(|seed| {
-        let mut buffer: Buffer<SelectivePushoutPlus> = units(10, 4, |parameters| parameters.seed = seed);
+        let mut buffer: Buffer<SelectivePushoutPlus> = units(10, 4, |parameters| parameters.seed = Some(seed));
         for (flow, word) in [(1, "uumu"), (2, "uum"), (3, "uuu")] {
             for (at, mark) in (0..).zip(word.bytes()) {
                 let marked = mark == b'm';
@@ -120,7 +120,7 @@ fn the_register_follows_departures_unless_that_is_off() {
 
 #[test]
 fn lots_fall_on_queues_and_not_on_packets() {
-    let mut buffer: Buffer<SelectivePushout> = units(30, 4, |parameters| parameters.seed = 1);
+    let mut buffer: Buffer<SelectivePushout> = units(30, 4, |parameters| parameters.seed = Some(1));
     for (flow, packets) in [(1, 2), (2, 8), (3, 20)] {
         (0..packets).for_each(|name| assert!(enters(&buffer.offer(flow, 1, M, name))));
     }
@@ -142,7 +142,7 @@ fn lots_fall_on_queues_and_not_on_packets() {
 #[test]
 fn the_same_seed_draws_the_same() {
     let run = |seed| {
-        let mut buffer: Buffer<SelectivePushout> = units(40, 20, |parameters| parameters.seed = seed);
+        let mut buffer: Buffer<SelectivePushout> = units(40, 20, |parameters| parameters.seed = Some(seed));
         (0..40).for_each(|name| assert!(enters(&buffer.offer(name % 19, 1, M, name))));
         (0..30).flat_map(|name| buffer.offer(19, 1, U, name).pushed).collect::<Vec<_>>()
     };
@@ -281,7 +281,7 @@ fn follow<B: BufferManager + Algorithm<Buffering>>(mut model: Model, seed: u64, 
     let mut buffer: Buffer<B> = units(model.packets, FLOWS as usize, |parameters| {
         parameters.bytes = Some(model.size);
         parameters.reserve = model.reserve;
-        parameters.seed = seed;
+        parameters.seed = Some(seed);
         if model.plus {
             parameters.departure_updating = Some(model.departures);
         }

@@ -15,9 +15,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use tidegate_core::buffer::BufferManager;
 use tidegate_core::observer::Observer;
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::AnyBufferManager;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
 
@@ -40,7 +40,7 @@ impl<O: Observer<Frame>> PreparedDirection<O> {
         options: Options,
         observer: O,
     ) -> Result<PreparedDirection<O>, LiveError> {
-        if options.end_system && matches!(setup.buffer, AnyBufferManager::LongestQueuePushOut(_)) {
+        if options.end_system && setup.buffer.pushes_out() {
             return Err(LiveError::PushOut { direction: format!("{from} -> {to}") });
         }
         let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;

@@ -6,7 +6,7 @@ use crate::policy::{Buffer, Resolution};
 use crate::tree::Tree;
 use crate::units::{Limit, Ratio, print_limit, print_size, print_time};
 use crate::value::{At, Block};
-use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Scaling};
+use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Reserve, Scaling};
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyBufferManager, BufferKind};
 use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate};
@@ -107,13 +107,19 @@ impl Resolution<'_> {
             let bytes = if let Limit::Bytes(bytes) = limit { bytes.min(most) } else { most };
             remark_on_buffer(bytes, self.rate.value, written, self.findings);
         }
-        (Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading }, packets.min(MOST_PACKETS) as u32)
+        let departure_updating = table.and_then(|table| table.departure_updating.as_ref()).map(|at| at.value);
+        let seed = table.and_then(|table| table.seed.as_ref()).map(|at| at.value.0);
+        (
+            Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading, departure_updating, seed },
+            packets.min(MOST_PACKETS) as u32,
+        )
     }
 
     pub fn buffer_manager(&mut self, buffer: Buffer, packet_limit: u32, tree: &Tree, limits: &[Option<Limit>]) -> Option<AnyBufferManager> {
         let mut first = 0;
         let mut overrides = Vec::new();
         let guarantees = guarantees(&self.table.class, buffer.kind, self.findings);
+        let reserves = reserves(&self.table.class, buffer.kind, self.findings);
         for (class, limit) in tree.classes.iter().zip(limits) {
             if let Some(limit) = *limit {
                 let limit = match limit {
@@ -141,6 +147,9 @@ impl Resolution<'_> {
             guarantees,
             capacity: Some(self.rate.value),
             reading: buffer.reading,
+            reserves,
+            departure_updating: buffer.departure_updating,
+            seed: buffer.seed,
             ..BufferParameters::default()
         };
         match buffer.kind.build(&parameters) {
@@ -173,7 +182,10 @@ fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
         BufferField::TaggedThreshold => span(&table.tagged_threshold),
         BufferField::Scaling => span(&table.scaling),
         BufferField::Reading => span(&table.reading),
-        _ => None,
+        BufferField::DepartureUpdating => span(&table.departure_updating),
+        BufferField::Seed => span(&table.seed),
+        BufferField::Reserve | BufferField::Partition => None,
+        BufferField::Flows | BufferField::FlowLimit | BufferField::Overrides | BufferField::Guarantees => None,
     }
 }
 
@@ -237,6 +249,26 @@ fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Ve
         first += queues;
     }
     guarantees
+}
+
+/// The reserves of the queues of all classes, in order.
+fn reserves(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Vec<Diagnostic>) -> Vec<Reserve> {
+    let is_used = kind.accepts().contains(&BufferField::Reserve);
+    let mut first = 0;
+    let mut reserves = Vec::new();
+    for class in classes {
+        let queues = class.queues.as_ref().map_or(1, |at| at.value.0 as u32);
+        match &class.reserve {
+            Some(at) if !is_used => findings.push(unused(kind, BufferField::Reserve, at.span.clone())),
+            Some(at) => match u32::try_from(at.value.0) {
+                Ok(bytes) => reserves.push(Reserve { first_flow: Flow(first), flows: queues, bytes }),
+                Err(_) => findings.push(at.error(format!("a queue holds less than {} in any case", print_size(1 << 32)))),
+            },
+            None => {}
+        }
+        first += queues;
+    }
+    reserves
 }
 
 /// Three minutes in picoseconds. A buffer that takes longer to empty gets a warning.

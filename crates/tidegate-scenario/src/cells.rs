@@ -9,6 +9,7 @@ use crate::value::{At, Block};
 use tidegate_atm::adapter::{AdapterSetup, Encapsulation, LONGEST_FRAME, slot_time};
 use tidegate_cells::{CLASSES, CellContract, CellContractField, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::buffer::BufferField;
+use tidegate_core::packet::DropReason;
 use tidegate_core::shaper::Bucket;
 use tidegate_core::units::{Duration, Overhead, Rate};
 
@@ -51,7 +52,7 @@ pub(crate) fn judge(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
     }
     if let Some(at) = table.buffer.as_ref().and_then(|buffer| buffer.manager.as_ref()) {
         let kind = at.value.0;
-        if kind.name() == "longest-queue-push-out" || kind.accepts().contains(&BufferField::Threshold) {
+        if kind.drop_reasons().contains(&DropReason::PushedOut) || kind.accepts().contains(&BufferField::Threshold) {
             let problem = format!("{} cannot be used with `cells`: frames are not taken back, and come whole", kind.name());
             findings.push(at.error(problem).help("choose tail-drop or dynamic-threshold"));
         }

@@ -213,6 +213,12 @@ pub struct BufferTable {
     /// For `weighted-buffer-allocation`: which of its two descriptions is followed.
     #[schemars(extend("default" = "pseudo-code"))]
     pub reading: Option<At<ReadingName>>,
+    /// For `selective-pushout-plus`: whether departures update the register of the quasi-longest queue, as arrivals do.
+    #[schemars(extend("default" = true))]
+    pub departure_updating: Option<At<bool>>,
+    /// For `selective-pushout` and `selective-pushout-plus`: the seed of the lots that choose among queues with marked packets.
+    #[schemars(extend("default" = 1))]
+    pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }
 
 /// A rule: every field that is given must match. At least one is given.

@@ -86,6 +86,10 @@ pub struct Buffer {
     pub scaling: Option<Ratio>,
     /// The description of weighted buffer allocation to follow.
     pub reading: Option<Reading>,
+    /// Whether departures update the register of the quasi-longest queue.
+    pub departure_updating: Option<bool>,
+    /// The seed of lots.
+    pub seed: Option<u64>,
 }
 
 /// A class of a policy.

@@ -73,8 +73,8 @@ pub struct BufferParameters {
     pub reserves: Vec<Reserve>,
     /// True if the register of the longest queue follows departures as well as arrivals; true unless given.
     pub departure_updating: Option<bool>,
-    /// The seed of a manager that draws lots. The same seed gives the same lots.
-    pub seed: u64,
+    /// The seed of a manager that draws lots; 1 unless given. The same seed gives the same lots.
+    pub seed: Option<u64>,
     /// True if single flows get other limits or reserves while the port runs: the tables for them are made when the manager is built.
     /// Otherwise the first such change makes them.
     pub changes: bool,
@@ -199,6 +199,8 @@ fields! {
         Reserve = "reserve",
         /// [`BufferParameters::departure_updating`].
         DepartureUpdating = "departure_updating",
+        /// [`BufferParameters::seed`].
+        Seed = "seed",
         /// [`FlowShare::partition`].
         Partition = "partition",
     }
@@ -215,6 +217,7 @@ impl BufferField {
         BufferField::Reading,
         BufferField::Reserve,
         BufferField::DepartureUpdating,
+        BufferField::Seed,
     ];
 
     pub(super) const fn wrong(self, problem: &'static str) -> BufferError {
@@ -238,6 +241,7 @@ impl BufferParameters {
             BufferField::Reading => self.reading.is_some(),
             BufferField::Reserve => self.reserve.is_some() || !self.reserves.is_empty(),
             BufferField::DepartureUpdating => self.departure_updating.is_some(),
+            BufferField::Seed => self.seed.is_some(),
             BufferField::Partition => false,
         }
     }

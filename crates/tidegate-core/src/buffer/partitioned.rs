@@ -162,6 +162,10 @@ impl<M: BufferManager> BufferManager for Partitioned<M> {
         self.partitions.iter().any(|partition| partition.manager.needs_marked_lists())
     }
 
+    fn pushes_out(&self) -> bool {
+        self.partitions.iter().any(|partition| partition.manager.pushes_out())
+    }
+
     #[inline]
     fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         let Place { partition, local } = self.places[arrival.flow.index()];

@@ -30,7 +30,7 @@ use crate::scheduler::Kept;
 ///
 /// // Each flow may queue 4000 unmarked bytes.
 /// let reserve = Some(4000);
-/// let parameters = BufferParameters { flows: 64, packets: Some(500), bytes: Some(250_000), reserve, seed: 1, ..BufferParameters::default() };
+/// let parameters = BufferParameters { flows: 64, packets: Some(500), bytes: Some(250_000), reserve, ..BufferParameters::default() };
 /// assert!(BufferKind::SelectivePushout.build(&parameters).is_ok());
 /// ```
 #[derive(Clone, Debug)]
@@ -54,8 +54,11 @@ impl BufferManager for SelectivePushout {
             self.victim = None;
             return accept(arrival, is_marked);
         }
-        let refuses = is_marked && !fault!(SelectivePushoutForMarked) || fault!(SelectivePushoutTailDrops);
-        if self.victim.is_none() && (refuses || !self.pushing.marked_suffice(arrival, backlog)) {
+        if fault!(SelectivePushoutTailDrops) {
+            return Admission::Refuse(DropReason::SharedLimit);
+        }
+        let is_marked = is_marked && !fault!(SelectivePushoutForMarked);
+        if self.victim.is_none() && (is_marked || !self.pushing.marked_suffice(arrival, backlog)) {
             return Admission::Refuse(DropReason::SharedLimit);
         }
         if fault!(SelectivePushoutUnmarkedFirst)
@@ -92,7 +95,7 @@ impl BufferManager for SelectivePushout {
 impl Algorithm<Buffering> for SelectivePushout {
     const NAME: &'static str = "selective-pushout";
     const SUMMARY: &'static str = "when the buffer is full, marked packets give way to an unmarked one (Wu et al.)";
-    const ACCEPTS: &'static [BufferField] = &[BufferField::Reserve];
+    const ACCEPTS: &'static [BufferField] = &[BufferField::Reserve, BufferField::Seed];
 
     fn build(parameters: &BufferParameters) -> Result<SelectivePushout, BufferError> {
         Ok(SelectivePushout { pushing: Pushing::new(parameters)?, victim: None })
@@ -118,7 +121,7 @@ impl Pushing {
         if parameters.bytes.is_none() && parameters.packets.is_none() {
             return Err(BufferField::Limit.wrong("this buffer manager needs it, in bytes or in packets"));
         }
-        let marked = MarkedQueues::new(parameters.flows, parameters.seed);
+        let marked = MarkedQueues::new(parameters.flows, parameters.seed.unwrap_or(1));
         Ok(Pushing { limits: Limits::new(parameters), reserves: Reserves::new(parameters), marked })
     }
 

@@ -30,7 +30,7 @@ use crate::scheduler::Kept;
 /// use tidegate_core::buffer::BufferParameters;
 /// use tidegate_core::registry::BufferKind;
 ///
-/// let parameters = BufferParameters { flows: 64, packets: Some(500), bytes: Some(250_000), seed: 1, ..BufferParameters::default() };
+/// let parameters = BufferParameters { flows: 64, packets: Some(500), bytes: Some(250_000), ..BufferParameters::default() };
 /// assert!(BufferKind::SelectivePushoutPlus.build(&parameters).is_ok());
 /// ```
 #[derive(Clone, Debug)]
@@ -71,8 +71,13 @@ impl SelectivePushoutPlus {
     /// Decides how to make room for the packet; `None` if it is refused.
     #[inline]
     fn plan(&self, arrival: &Arrival, is_marked: bool, backlog: &impl Backlog) -> Option<Room> {
-        let drops_tails = fault!(SelectivePushoutPlusIsDynamicThreshold) || fault!(SelectivePushoutPlusTailDrops);
-        if drops_tails || is_marked && !fault!(SelectivePushoutForMarked) {
+        if fault!(SelectivePushoutPlusIsDynamicThreshold) {
+            return None;
+        }
+        if fault!(SelectivePushoutPlusTailDrops) {
+            return None;
+        }
+        if is_marked && !fault!(SelectivePushoutForMarked) {
             None
         } else if self.pushing.marked_suffice(arrival, backlog) {
             Some(Room::Marked(None))
@@ -178,7 +183,7 @@ impl BufferManager for SelectivePushoutPlus {
 impl Algorithm<Buffering> for SelectivePushoutPlus {
     const NAME: &'static str = "selective-pushout-plus";
     const SUMMARY: &'static str = "when no marked packets are left to give way, a quasi-longest queue does (Wu et al.)";
-    const ACCEPTS: &'static [BufferField] = &[BufferField::Reserve, BufferField::DepartureUpdating];
+    const ACCEPTS: &'static [BufferField] = &[BufferField::Reserve, BufferField::DepartureUpdating, BufferField::Seed];
 
     fn build(parameters: &BufferParameters) -> Result<SelectivePushoutPlus, BufferError> {
         let (pushing, queues) = (Pushing::new(parameters)?, Longest::new(parameters.flows));

@@ -4,7 +4,7 @@ use super::{CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTabl
 use crate::choice::{LateName, SchedulerName, ServiceClassName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
-use crate::value::{At, Block, Name, Whole};
+use crate::value::{At, Block, Bytes, Name, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
@@ -106,6 +106,10 @@ member! {
         /// The most that each queue of the class may hold, in bytes of frames or in packets. The packet in transmission is not counted.
         #[schemars(extend("default" = "no limit of its own", "examples" = ["50 packets"]))]
         pub limit: Option<At<Limit>>,
+        /// For `selective-pushout` and `selective-pushout-plus`: the bytes of the buffer that each queue of the class has to itself. A packet that would
+        /// bring the queue beyond them counts as marked.
+        #[schemars(extend("default" = "none: packets are marked by their colour alone", "examples" = ["30 kB"]))]
+        pub reserve: Option<At<Bytes>>,
         /// The contract that arriving packets are held to: what is outside is dropped or marked.
         #[schemars(extend("default" = "none"))]
         pub police: Option<Block<PoliceTable>>,
