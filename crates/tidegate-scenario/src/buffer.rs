@@ -2,11 +2,13 @@
 
 use crate::diagnostic::{Diagnostic, Severity, Span, alternatives};
 use crate::document::{BufferTable, ClassTable};
-use crate::policy::{Buffer, Resolution};
+use crate::partition::{Buffer, Buffers, Partition};
+use crate::policy::Resolution;
 use crate::tree::Tree;
 use crate::units::{Limit, Ratio, print_limit, print_size, print_time};
-use crate::value::{At, Block};
-use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Reserve, Scaling};
+use crate::value::{At, Block, Packets};
+use std::iter::{repeat_n, successors};
+use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Partitioned, Reserve, Scaling};
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyBufferManager, BufferKind};
 use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate};
@@ -58,13 +60,96 @@ impl Resolution<'_> {
         }
     }
 
-    /// The buffer and the most packets the port can hold.
-    pub fn buffer(&mut self) -> (Buffer, u32) {
-        let table = self.table.buffer.as_ref().map(|block| &block.value);
+    /// All buffers of the policy, and their manager.
+    pub fn buffers(&mut self, tree: &Tree, limits: &[Option<Limit>]) -> Buffers {
+        let table = self.table;
+        let mut partition_of_group = vec![None; table.group.len()];
+        let mut owners = Vec::new();
+        for (index, group) in table.group.iter().enumerate() {
+            if let Some(block) = &group.buffer {
+                partition_of_group[index] = Some(owners.len());
+                owners.push((format!("group `{}`", group.name.0), Some(index), block));
+            }
+        }
+        let mut partition_of = Vec::new();
+        for (index, class) in tree.classes.iter().enumerate() {
+            let own = table.class.get(index).and_then(|class| class.buffer.as_ref());
+            partition_of.push(match own {
+                Some(block) => {
+                    owners.push((format!("class `{}`", class.given.name), None, block));
+                    Some(owners.len() - 1)
+                }
+                None => {
+                    let above = successors(class.given.parent, |&group| tree.groups[group].0.parent);
+                    above.into_iter().find_map(|group| partition_of_group[group])
+                }
+            });
+        }
+        let members = |part: Option<usize>| -> Vec<usize> {
+            partition_of.iter().enumerate().filter(|(_, of)| **of == part).map(|(class, _)| class).collect()
+        };
+        let mut partitions = Vec::new();
+        let mut managers = Vec::new();
+        let mut total = 0u64;
+        let is_shared = partition_of.contains(&None);
+        let (shared, packets) = self.buffer(table.buffer.as_ref(), "the buffer", table.packet_limit.as_ref());
+        if is_shared {
+            total += u64::from(packets);
+            managers.push(self.buffer_manager(table.buffer.as_ref(), &shared, packets, tree, limits, &members(None)));
+        } else {
+            let spans =
+                [table.buffer.as_ref().map(|at| ("buffer", &at.span)), table.packet_limit.as_ref().map(|at| ("packet_limit", &at.span))];
+            for (key, span) in spans.into_iter().flatten() {
+                let finding = Diagnostic::error(
+                    span.clone(),
+                    format!("`{key}` has no effect: every class is in a buffer of its own or of its group"),
+                );
+                self.findings.push(finding.help("remove it"));
+            }
+        }
+        for (number, (name, group, block)) in owners.into_iter().enumerate() {
+            let members = members(Some(number));
+            if members.is_empty() {
+                let finding = block.error("`buffer` has no effect: no class is left that uses it");
+                self.findings.push(finding.help("remove it, or the buffers of the classes and groups below"));
+            }
+            let (buffer, packets) = self.buffer(Some(block), &format!("the buffer of {name}"), None);
+            total += u64::from(packets);
+            managers.push(self.buffer_manager(Some(block), &buffer, packets, tree, limits, &members));
+            partitions.push(Partition { name, group, buffer, packets });
+        }
+        if total > MOST_PACKETS {
+            let finding = Diagnostic::error(table.span.clone(), format!("the buffers of policy could hold {total} packets in all"));
+            self.findings.push(finding.help(format!("at most {MOST_PACKETS} are possible: lower their limits")));
+        }
+        let manager = managers.into_iter().collect::<Option<Vec<_>>>().and_then(|mut managers| {
+            if partitions.is_empty() {
+                return managers.pop().map(|(manager, _)| manager);
+            }
+            // The shared buffer, if there is one, is the first.
+            let places = tree.classes.iter().zip(&partition_of).flat_map(|(class, part)| {
+                let number = part.map_or(0, |part| part as u32 + u32::from(is_shared));
+                repeat_n(Some(number), class.queues as usize)
+            });
+            let places: Vec<Option<u32>> = places.collect();
+            match Partitioned::new(managers, &places) {
+                Ok(buffer) => Some(AnyBufferManager::Partitioned(Box::new(buffer))),
+                Err(error) => {
+                    self.findings.push(Diagnostic::error(table.span.clone(), format!("the buffers: {error}")));
+                    None
+                }
+            }
+        });
+        Buffers { shared, partitions, partition_of, packet_limit: total.min(MOST_PACKETS) as u32, manager }
+    }
+
+    /// A buffer and the most packets it can hold. `packet_limit` is that of the policy's own buffer.
+    fn buffer(&mut self, block: Option<&Block<BufferTable>>, what: &str, packet_limit: Option<&At<Packets>>) -> (Buffer, u32) {
+        let table = block.map(|block| &block.value);
         let kind = table.and_then(|table| table.manager.as_ref()).map_or(BufferKind::TailDrop, |at| at.value.0);
         let written = table.and_then(|table: &BufferTable| table.limit.as_ref());
         if let Some(limit) = written {
-            self.judge_limit(limit, "the buffer", (1 << 47) - 1);
+            self.judge_limit(limit, what, (1 << 47) - 1);
         }
         let limit = written.map_or(USUAL_BUFFER, |at| at.value);
         if let Some(table) = table {
@@ -78,7 +163,7 @@ impl Resolution<'_> {
             Limit::Packets(packets) => packets,
             Limit::Bytes(bytes) => (bytes / SHORTEST_FRAME).clamp(1, USUAL_PACKETS),
         };
-        let packets = match &self.table.packet_limit {
+        let packets = match packet_limit {
             None => usual,
             Some(at) => {
                 self.judge_limit(&At { value: Limit::Packets(at.value.0), span: at.span.clone() }, "the port", u64::MAX);
@@ -115,57 +200,84 @@ impl Resolution<'_> {
         )
     }
 
-    pub fn buffer_manager(&mut self, buffer: Buffer, packet_limit: u32, tree: &Tree, limits: &[Option<Limit>]) -> Option<AnyBufferManager> {
+    /// The manager of the buffer that `members` use, indices of classes, and the number of their queues. `None` if an error was reported.
+    fn buffer_manager(
+        &mut self,
+        block: Option<&Block<BufferTable>>,
+        buffer: &Buffer,
+        packets: u32,
+        tree: &Tree,
+        limits: &[Option<Limit>],
+        members: &[usize],
+    ) -> Option<(AnyBufferManager, usize)> {
         let mut first = 0;
-        let mut overrides = Vec::new();
-        let guarantees = guarantees(&self.table.class, buffer.kind, self.findings);
-        let reserves = reserves(&self.table.class, buffer.kind, self.findings);
-        for (class, limit) in tree.classes.iter().zip(limits) {
-            if let Some(limit) = *limit {
+        let mut parameters = BufferParameters::default();
+        for &class in members {
+            let (range, queues) = (Flow(first), tree.classes[class].queues);
+            if let Some(limit) = limits.get(class).copied().flatten() {
                 let limit = match limit {
                     Limit::Packets(packets) => FlowLimit { packets: Some(u32::try_from(packets).unwrap_or(u32::MAX)), bytes: None },
                     Limit::Bytes(bytes) => FlowLimit { packets: None, bytes: Some(u32::try_from(bytes).unwrap_or(u32::MAX)) },
                 };
-                overrides.push(Override { first_flow: Flow(first), flows: class.queues, limit });
+                parameters.overrides.push(Override { first_flow: range, flows: queues, limit });
             }
-            first += class.queues;
+            if let Some(table) = self.table.class.get(class) {
+                self.shares(table, buffer.kind, (range, queues), &mut parameters);
+            }
+            first += queues;
         }
-        let flows = tree.classes.iter().map(|class| class.queues as usize).sum();
         let bytes = if let Limit::Bytes(bytes) = buffer.limit { Some(bytes) } else { None };
-        let size = bytes.unwrap_or(packet_limit.into());
-        let scaling = buffer.scaling.and_then(|ratio| scaling(ratio, self.table.buffer.as_ref(), self.findings));
+        let size = bytes.unwrap_or(packets.into());
+        let scaling = buffer.scaling.and_then(|ratio| scaling(ratio, block, self.findings));
         let parameters = BufferParameters {
-            flows,
-            packets: Some(packet_limit),
+            flows: first as usize,
+            packets: Some(packets),
             bytes,
-            flow: FlowLimit::default(),
-            overrides,
             alpha: buffer.alpha,
             threshold: buffer.threshold.map(|ratio| part_of(size, ratio)),
             tagged_threshold: buffer.tagged_threshold.map(|ratio| part_of(size, ratio)),
             scaling,
-            guarantees,
             capacity: Some(self.rate.value),
             reading: buffer.reading,
-            reserves,
             departure_updating: buffer.departure_updating,
             seed: buffer.seed,
-            ..BufferParameters::default()
+            ..parameters
         };
         match buffer.kind.build(&parameters) {
-            Ok(manager) => Some(manager),
+            Ok(manager) => Some((manager, first as usize)),
             Err(error) => {
                 // A limit of zero has been reported already.
-                let block = self.table.buffer.as_ref();
                 let span = block.map_or(self.table.span.clone(), |block| block.span.clone());
                 let span = block.and_then(|block| special(&block.value, error.field)).unwrap_or(span);
-                let mut rates = self.table.class.iter().filter_map(|class| class.minimum_rate.as_ref());
-                let span = rates.next_back().filter(|_| error.field == BufferField::Guarantees).map_or(span, |at| at.span.clone());
+                let classes = members.iter().filter_map(|&class| self.table.class.get(class));
+                let rate = classes.filter_map(|class| class.minimum_rate.as_ref()).next_back();
+                let span = rate.filter(|_| error.field == BufferField::Guarantees).map_or(span, |at| at.span.clone());
                 if !self.findings.iter().any(|finding| finding.severity == Severity::Error) {
                     self.findings.push(Diagnostic::error(span, format!("the buffer: {error}")));
                 }
                 None
             }
+        }
+    }
+
+    /// Adds the minimum rate and the reserve of a class, whose queues are these. Errors point at the key.
+    fn shares(&mut self, class: &ClassTable, kind: BufferKind, (first_flow, flows): (Flow, u32), parameters: &mut BufferParameters) {
+        match &class.minimum_rate {
+            Some(at) if !kind.accepts().contains(&BufferField::Guarantees) => {
+                self.findings.push(unused(kind, BufferField::Guarantees, at.span.clone()));
+            }
+            Some(at) => parameters.guarantees.push(Guarantee { first_flow, flows, rate: at.value }),
+            None => {}
+        }
+        match &class.reserve {
+            Some(at) if !kind.accepts().contains(&BufferField::Reserve) => {
+                self.findings.push(unused(kind, BufferField::Reserve, at.span.clone()));
+            }
+            Some(at) => match u32::try_from(at.value.0) {
+                Ok(bytes) => parameters.reserves.push(Reserve { first_flow, flows, bytes }),
+                Err(_) => self.findings.push(at.error(format!("a queue holds less than {} in any case", print_size(1 << 32)))),
+            },
+            None => {}
         }
     }
 }
@@ -232,43 +344,6 @@ fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings: &mut Vec<
     let span = table.and_then(|block| special(&block.value, BufferField::Scaling)).unwrap_or_default();
     findings.push(Diagnostic::error(span, "`scaling` has more than four decimals").help("write at most four, like \"66.6667 %\""));
     None
-}
-
-/// The minimum rates of the queues of all classes, in order. Errors point at the rate.
-fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Vec<Diagnostic>) -> Vec<Guarantee> {
-    let is_used = kind.accepts().contains(&BufferField::Guarantees);
-    let mut first = 0;
-    let mut guarantees = Vec::new();
-    for class in classes {
-        let queues = class.queues.as_ref().map_or(1, |at| at.value.0 as u32);
-        match &class.minimum_rate {
-            Some(at) if is_used => guarantees.push(Guarantee { first_flow: Flow(first), flows: queues, rate: at.value }),
-            Some(at) => findings.push(unused(kind, BufferField::Guarantees, at.span.clone())),
-            None => {}
-        }
-        first += queues;
-    }
-    guarantees
-}
-
-/// The reserves of the queues of all classes, in order.
-fn reserves(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Vec<Diagnostic>) -> Vec<Reserve> {
-    let is_used = kind.accepts().contains(&BufferField::Reserve);
-    let mut first = 0;
-    let mut reserves = Vec::new();
-    for class in classes {
-        let queues = class.queues.as_ref().map_or(1, |at| at.value.0 as u32);
-        match &class.reserve {
-            Some(at) if !is_used => findings.push(unused(kind, BufferField::Reserve, at.span.clone())),
-            Some(at) => match u32::try_from(at.value.0) {
-                Ok(bytes) => reserves.push(Reserve { first_flow: Flow(first), flows: queues, bytes }),
-                Err(_) => findings.push(at.error(format!("a queue holds less than {} in any case", print_size(1 << 32)))),
-            },
-            None => {}
-        }
-        first += queues;
-    }
-    reserves
 }
 
 /// Three minutes in picoseconds. A buffer that takes longer to empty gets a warning.

@@ -50,7 +50,8 @@ pub(crate) fn judge(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
         let finding = at.error("a link of cells has the overhead of AAL5");
         findings.push(finding.context(cells.span.clone(), "the cell scheduler").help("remove `overhead`, or remove `cells`"));
     }
-    if let Some(at) = table.buffer.as_ref().and_then(|buffer| buffer.manager.as_ref()) {
+    let buffers = table.buffer.iter().chain(table.class.iter().filter_map(|class| class.buffer.as_ref()));
+    for at in buffers.filter_map(|buffer| buffer.manager.as_ref()) {
         let kind = at.value.0;
         if kind.drop_reasons().contains(&DropReason::PushedOut) || kind.accepts().contains(&BufferField::Threshold) {
             let problem = format!("{} cannot be used with `cells`: frames are not taken back, and come whole", kind.name());

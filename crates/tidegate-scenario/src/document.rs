@@ -143,10 +143,11 @@ pub struct PolicyTable {
     /// at the port (limits, promises, statistics) ends where the link begins.
     #[schemars(extend("default" = "no delay, no loss", "examples" = [{ "delay": "15 ms", "loss": "0.1 %" }]))]
     pub link: Option<Block<PolicyLinkTable>>,
-    /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them. Of two limits in packets the smaller holds.
+    /// The most packets the buffer of the policy can hold, whatever that allows: memory is set aside for them. Of two limits in packets the smaller
+    /// holds. Buffers of classes and groups of their own come on top.
     #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
     pub packet_limit: Option<At<Packets>>,
-    /// The buffer, and the rule by which packets are kept or dropped.
+    /// The buffer of all classes without one of their own, and the rule by which packets are kept or dropped.
     #[schemars(extend("default" = { "manager": "tail-drop", "limit": "1000 packets" }))]
     pub buffer: Option<Block<BufferTable>>,
     /// The order of service among classes and groups directly below the link.
@@ -195,7 +196,7 @@ pub struct BufferTable {
     /// The rule by which packets are kept or dropped.
     #[schemars(extend("default" = "tail-drop"))]
     pub manager: Option<At<BufferName>>,
-    /// The size of the buffer that all classes share, in bytes of frames or in packets. It counts what waits, not the packet in transmission.
+    /// The size of the buffer, which all classes that use it share, in bytes of frames or in packets. It counts what waits, not the packet in transmission.
     #[schemars(extend("default" = "1000 packets", "examples" = ["250 kB"]))]
     pub limit: Option<At<Limit>>,
     /// For `dynamic-threshold`: a queue may grow to this multiple of the free part of the buffer. A power of two.

@@ -41,6 +41,7 @@
 pub mod bounds;
 pub mod diagnostic;
 pub mod guarantee;
+mod partition;
 pub mod policy;
 pub mod promise;
 pub mod scenario;
@@ -76,6 +77,7 @@ pub use change::PolicyChange;
 pub use contract::Policing;
 pub use diagnostic::Problems;
 pub use guarantee::{Guarantee, LeastRate};
+pub use partition::{Buffer, Partition};
 pub use policy::Policy;
 pub use promise::Promise;
 pub use scenario::{Scenario, Variant, load, load_policies, parse_str};

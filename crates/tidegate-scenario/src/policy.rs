@@ -7,17 +7,17 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, DwcsTable, IntServTable, PolicyTable};
 use crate::guarantee::Guarantee;
 use crate::overhead::MOST_OVERHEAD;
+use crate::partition::{Buffer, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
 use crate::slots::NodeBounds;
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
-use crate::units::{Limit, Ratio, print_size};
+use crate::units::{Limit, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
-use tidegate_core::buffer::{Alpha, Reading};
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
@@ -50,8 +50,10 @@ pub struct Policy {
     pub link: Link,
     /// The most packets the port can hold.
     pub packet_limit: u32,
-    /// The buffer manager and its limits.
+    /// The buffer that the classes without a partition share: its manager and its limits.
     pub buffer: Buffer,
+    /// The buffers of groups and classes of their own.
+    pub partitions: Vec<Partition>,
     /// The order of service directly below the link.
     pub scheduler: SchedulerKind,
     /// The classes, in the order of their rules; the last takes what no rule matched.
@@ -67,29 +69,6 @@ pub struct Policy {
     setup: PortSetup,
     /// The names of the nodes of the scheduling tree.
     nodes: Vec<String>,
-}
-
-/// The buffer of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Buffer {
-    /// The algorithm.
-    pub kind: BufferKind,
-    /// The size.
-    pub limit: Limit,
-    /// The factor of the dynamic threshold.
-    pub alpha: Option<Alpha>,
-    /// The fill level, as a part of the size, above which frames may be refused.
-    pub threshold: Option<Ratio>,
-    /// The fill level, as a part of the size, above which tagged frames are refused.
-    pub tagged_threshold: Option<Ratio>,
-    /// How much of an equal share a queue may take.
-    pub scaling: Option<Ratio>,
-    /// The description of weighted buffer allocation to follow.
-    pub reading: Option<Reading>,
-    /// Whether departures update the register of the quasi-longest queue.
-    pub departure_updating: Option<bool>,
-    /// The seed of lots.
-    pub seed: Option<u64>,
 }
 
 /// A class of a policy.
@@ -113,6 +92,8 @@ pub struct Class {
     pub guarantee: Guarantee,
     /// The limit of each of its queues.
     pub limit: Option<Limit>,
+    /// The partition that its packets are in; `None` for the shared buffer.
+    pub partition: Option<usize>,
     /// The contract of arriving packets.
     pub police: Option<Policing>,
     /// The code points with which packets leave, by colour.
@@ -189,26 +170,46 @@ impl Policy {
         )]
     }
 
-    /// The condition on every guaranteed rate, if one class may fill the buffer and keep the packets of others out.
+    /// The condition on guaranteed rates, if one class may fill a buffer and keep the packets of others out of it.
     ///
     /// Only push-out always has room for a short queue. Byte limits leave it to the length of the frames whether packets run out first.
     pub(crate) fn buffer_condition(&self) -> Option<String> {
-        let guarantees_rates = self.adapter.is_none() && self.classes.iter().any(|class| class.guarantee.rate().is_some());
-        let packets = |class: &Class| match class.limit? {
-            Limit::Packets(limit) => Some(limit.saturating_mul(class.queues.into())),
-            Limit::Bytes(_) => None,
-        };
-        let taken = self.classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(packets(class)?)));
-        let fits = matches!((self.buffer.limit, taken), (Limit::Packets(size), Some(taken)) if taken <= size);
-        let is_safe = self.buffer.kind == BufferKind::LongestQueuePushOut || self.buffer.kind == BufferKind::TailDrop && fits;
-        (guarantees_rates && self.classes.len() > 1 && !is_safe).then(|| {
+        if self.adapter.is_some() {
+            return None;
+        }
+        let mut unsafe_buffers = Vec::new();
+        for part in std::iter::once(None).chain((0..self.partitions.len()).map(Some)) {
+            let classes: Vec<&Class> = self.classes.iter().filter(|class| class.partition == part).collect();
+            let buffer = part.map_or(&self.buffer, |part| &self.partitions[part].buffer);
+            let guarantees_rates = classes.iter().any(|class| class.guarantee.rate().is_some());
+            if classes.len() > 1 && guarantees_rates && !prevents_floods(buffer, &classes) {
+                let (place, others) = match part {
+                    Some(part) => (format!("the buffer of {}", self.partitions[part].name), "the others in it"),
+                    None if self.partitions.is_empty() => ("this buffer".to_owned(), "the others"),
+                    None => ("the shared buffer".to_owned(), "the others in it"),
+                };
+                let kind = buffer.kind.name();
+                unsafe_buffers.push(format!("a class that floods {place} may keep {others} out ({kind} does not prevent it"));
+            }
+        }
+        (!unsafe_buffers.is_empty()).then(|| {
             format!(
-                "guarantees hold for queued packets: a class that floods this buffer may keep the others out ({} does not prevent it; longest-queue-push-out \
-                 does, or tail-drop with packet limits of classes that fit)",
-                self.buffer.kind.name()
+                "guarantees hold for queued packets: {}; longest-queue-push-out does, or tail-drop with packet limits of classes that fit)",
+                unsafe_buffers.join("), and ")
             )
         })
     }
+}
+
+/// True if no class can keep the packets of another out of the buffer that these share.
+fn prevents_floods(buffer: &Buffer, classes: &[&Class]) -> bool {
+    let packets = |class: &Class| match class.limit? {
+        Limit::Packets(limit) => Some(limit.saturating_mul(class.queues.into())),
+        Limit::Bytes(_) => None,
+    };
+    let taken = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(packets(class)?)));
+    let fits = matches!((buffer.limit, taken), (Limit::Packets(size), Some(taken)) if taken <= size);
+    buffer.kind == BufferKind::LongestQueuePushOut || buffer.kind == BufferKind::TailDrop && fits
 }
 
 /// The work of [`Policy::resolve`].
@@ -253,9 +254,8 @@ impl<'a> Resolution<'a> {
         let promises: Vec<Option<Promise>> =
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
-        let (buffer, packet_limit) = self.buffer();
+        let buffers = self.buffers(&tree, &limits);
         self.judge_link();
-        let manager = self.buffer_manager(buffer, packet_limit, &tree, &limits);
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
         let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();
         if self.findings.iter().any(|finding| finding.severity == Severity::Error) {
@@ -278,13 +278,13 @@ impl<'a> Resolution<'a> {
             overhead: self.overhead,
             classifier: classifier?,
             policers: policers.iter().map(|policing| policing.as_ref().map(|policing| policing.policer.clone())).collect(),
-            buffer: manager?,
+            buffer: buffers.manager.clone()?,
             scheduler,
-            packet_limit,
+            packet_limit: buffers.packet_limit,
             longest_frame: self.longest_frame as u32,
             remarks: Remarks::new(marks),
         };
-        let mut policy = self.policy(&tree, buffer, setup, policers, limits, promises);
+        let mut policy = self.policy(&tree, buffers, setup, policers, limits, promises);
         if adapter.is_some() {
             // These bounds are those of the packet scheduler.
             policy.bounds.clear();
@@ -465,7 +465,7 @@ impl<'a> Resolution<'a> {
     fn policy(
         self,
         tree: &Tree,
-        buffer: Buffer,
+        buffers: Buffers,
         setup: PortSetup,
         policers: Vec<Option<Policing>>,
         limits: Vec<Option<Limit>>,
@@ -492,6 +492,7 @@ impl<'a> Resolution<'a> {
                 parameters: class.given.parameters(scheduler_of(class.given.parent)),
                 guarantee: tree.class_guarantee(index).clone(),
                 limit: limits.get(index).copied().flatten(),
+                partition: buffers.partition_of[index],
                 police,
                 remarks: setup.remarks.of_class(index),
                 shape: class.given.shape,
@@ -505,9 +506,10 @@ impl<'a> Resolution<'a> {
             longest_frame: setup.longest_frame,
             link: self.link(),
             packet_limit: setup.packet_limit,
-            buffer,
+            buffer: buffers.shared,
             scheduler: tree.root.kind,
             classes: classes.collect(),
+            partitions: buffers.partitions,
             groups: groups.collect(),
             bounds: tree.bounds(),
             adapter: None,

@@ -3,7 +3,8 @@
 use crate::contract::{Bursts, counts_frames};
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
-use crate::policy::{Buffer, Class, Group, Policy};
+use crate::partition::{Buffer, Partition};
+use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
@@ -113,19 +114,9 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
         Overhead::PerPacket { bytes, minimum } => format!("{bytes} B of overhead per frame, at least {minimum} B in all"),
         Overhead::Aal5 => "AAL5 overhead".to_owned(),
     };
-    let mut buffer = format!("{} within {}", policy.buffer.kind.name(), print_limit(policy.buffer.limit));
-    if let Limit::Bytes(_) = policy.buffer.limit {
-        let _ = write!(buffer, " and {}", print_count(policy.packet_limit.into()));
-    }
-    if let Some(alpha) = policy.buffer.alpha {
-        let _ = write!(buffer, ", alpha {}", 2f64.powi(alpha.exponent()));
-    }
-    let Buffer { threshold, tagged_threshold, scaling, .. } = policy.buffer;
-    for (name, part) in [("threshold", threshold), ("tagged threshold", tagged_threshold), ("scaling", scaling)] {
-        if let Some(part) = part {
-            let _ = write!(buffer, ", {name} {}", print_ratio(part));
-        }
-    }
+    let is_shared = policy.classes.iter().any(|class| class.partition.is_none());
+    let shared = policy.packet_limit - policy.partitions.iter().map(|partition| partition.packets).sum::<u32>();
+    let buffer = if is_shared { buffer(&policy.buffer, shared) } else { "no shared buffer".to_owned() };
     let longest = print_size(u64::from(policy.longest_frame));
     let until = until.map_or_else(String::new, |at| format!(" until {}", print_duration(at)));
     let mut text =
@@ -146,6 +137,28 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
     text + &detail.rest(count, "groups and classes")
 }
 
+/// A buffer that holds up to this many packets.
+fn buffer(buffer: &Buffer, packets: u32) -> String {
+    let mut text = format!("{} within {}", buffer.kind.name(), print_limit(buffer.limit));
+    if let Limit::Bytes(_) = buffer.limit {
+        let _ = write!(text, " and {}", print_count(packets.into()));
+    }
+    if let Some(alpha) = buffer.alpha {
+        let _ = write!(text, ", alpha {}", 2f64.powi(alpha.exponent()));
+    }
+    let Buffer { threshold, tagged_threshold, scaling, .. } = *buffer;
+    for (name, part) in [("threshold", threshold), ("tagged threshold", tagged_threshold), ("scaling", scaling)] {
+        if let Some(part) = part {
+            let _ = write!(text, ", {name} {}", print_ratio(part));
+        }
+    }
+    text
+}
+
+fn own_buffer(partition: Option<&Partition>) -> String {
+    partition.map_or(String::new(), |partition| format!("its own buffer: {}", buffer(&partition.buffer, partition.packets)))
+}
+
 /// The rows of the tree below `node`: the branch, and the text beside it.
 fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(String, String)>) {
     let groups = policy.groups.iter().enumerate().filter(|(_, group)| group.parent == node).map(|(index, group)| (Some(index), Ok(group)));
@@ -157,7 +170,8 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
         match child {
             Ok(group) => {
                 let remarks = [share(&group.parameters, &group.guarantee), shape(&group.shape)];
-                let remarks = remarks.into_iter().chain([slots_of(policy, *index)]);
+                let own = policy.partitions.iter().find(|partition| partition.group == *index && index.is_some());
+                let remarks = remarks.into_iter().chain([slots_of(policy, *index), own_buffer(own)]);
                 rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
                 branches(policy, *index, &deeper, rows);
@@ -189,6 +203,7 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         let bursts = police.bursts().map_or(String::new(), |shown| bursts(shown, counts_frames(police.kind)));
         format!("policed to {}{bursts} ({})", print_rate(police.contract.rate), police.kind.name())
     });
+    let own = class.partition.map(|partition| &policy.partitions[partition]).filter(|partition| partition.group.is_none());
     let inside = if class.keeps_marks_inside() { "its colours change nothing on the wire (no `set`)" } else { "" };
     let remarks = remark::print(&class.remarks);
     let promise = class.promise.map_or(String::new(), promised);
@@ -197,6 +212,7 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         matches,
         queues,
         limit,
+        own_buffer(own),
         police,
         inside.to_owned(),
         remarks,

@@ -484,4 +484,12 @@ fn a_buffer_that_one_class_may_fill_is_told() {
     }
     assert!(told("buffer = { limit = \"100 kB\" }\n", &limited.replace("packets", "kB")));
     assert!(!told("", ""));
+    // A class in a buffer of its own is out of reach for the others.
+    let own = "buffer = { limit = \"10 packets\" }\n";
+    assert!(!told("", &(class("a", own) + &class("b", own) + "[[policy.p.class]]\nname = \"rest\"\n")));
+    assert!(told("", &(class("x", own) + &two)));
+    let grouped = |name: &str| class(name, "parent = \"g\"\n");
+    let group = |buffer: &str| format!("[[policy.p.group]]\nname = \"g\"\nscheduler = \"drr\"\nbuffer = {{ {buffer} }}\n");
+    assert!(told("", &(group("limit = \"10 packets\"") + &grouped("a") + &grouped("b"))));
+    assert!(!told("", &(group("manager = \"longest-queue-push-out\"") + &grouped("a") + &grouped("b"))));
 }

@@ -15,7 +15,7 @@ const END: &str = "<!-- End of the tables. -->\n";
 const SECTIONS: &[(&str, &str)] = &[
     ("Top level", ""),
     ("`[policy.NAME]`", "PolicyTable"),
-    ("`buffer` of a policy", "BufferTable"),
+    ("`buffer` of a policy, a class or a group", "BufferTable"),
     ("`link` of a policy", "PolicyLinkTable"),
     ("`cells` of a policy", "CellsTable"),
     ("`transfer` of `cells`", "TransferTable"),

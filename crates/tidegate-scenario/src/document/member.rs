@@ -1,6 +1,8 @@
 //! The tables of the members of a scheduling tree, classes and groups, exactly as they are written; see [`super`].
 
-use super::{CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable, ShapeTable};
+use super::{
+    BufferTable, CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable, ShapeTable,
+};
 use crate::choice::{LateName, SchedulerName, ServiceClassName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
@@ -60,6 +62,10 @@ macro_rules! member {
             /// For `intserv` with `marks = "profile"`: the traffic that it has declared.
             #[schemars(extend("default" = "none"))]
             pub profile: Option<Block<ProfileTable>>,
+            /// A buffer of its own, a partition: nothing else may use it, and it may use no other. A class belongs to its own, or to that of the innermost
+            /// group that has one.
+            #[schemars(extend("default" = "that of the group above, or the policy's", "examples" = [{ "manager": "selective-pushout", "limit": "60 kB" }]))]
+            pub buffer: Option<Block<BufferTable>>,
         }
 
         impl $table {

@@ -1,0 +1,54 @@
+//! The buffers of a policy: the one that classes share, and the partitions of classes and groups.
+
+use crate::units::{Limit, Ratio};
+use tidegate_core::buffer::{Alpha, Reading};
+use tidegate_core::registry::{AnyBufferManager, BufferKind};
+
+/// A buffer: that of a port, or a partition of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Buffer {
+    /// The algorithm.
+    pub kind: BufferKind,
+    /// The size.
+    pub limit: Limit,
+    /// The factor of the dynamic threshold.
+    pub alpha: Option<Alpha>,
+    /// The fill level, as a part of the size, above which frames may be refused.
+    pub threshold: Option<Ratio>,
+    /// The fill level, as a part of the size, above which tagged frames are refused.
+    pub tagged_threshold: Option<Ratio>,
+    /// How much of an equal share a queue may take.
+    pub scaling: Option<Ratio>,
+    /// The description of weighted buffer allocation to follow.
+    pub reading: Option<Reading>,
+    /// Whether departures update the register of the quasi-longest queue.
+    pub departure_updating: Option<bool>,
+    /// The seed of lots.
+    pub seed: Option<u64>,
+}
+
+/// A buffer of a class or a group of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partition {
+    /// Whose it is, like "class `voice`".
+    pub name: String,
+    /// The group whose it is; `None` if it is a class's.
+    pub group: Option<usize>,
+    /// Its manager and its limits.
+    pub buffer: Buffer,
+    /// The most packets it can hold.
+    pub packets: u32,
+}
+
+/// All buffers of a policy.
+pub(crate) struct Buffers {
+    /// What the classes without a partition share.
+    pub shared: Buffer,
+    pub partitions: Vec<Partition>,
+    /// The partition of each class.
+    pub partition_of: Vec<Option<usize>>,
+    /// The sum of all.
+    pub packet_limit: u32,
+    /// `None` if an error was reported.
+    pub manager: Option<AnyBufferManager>,
+}
