@@ -576,36 +576,3 @@ fn cells_are_scheduled_by_contracts_in_slots_of_the_link() {
     );
     assert!(tidegate_scenario::bounds::text(&scenario).contains("no bound is computed"));
 }
-
-/// A class or group with a buffer of its own shares it with nothing else; the innermost holds.
-#[test]
-fn buffers_of_classes_and_groups_are_partitions() {
-    let text = r#"
-        [policy.p]
-        rate = "1 Mbit/s"
-        buffer = { limit = "4 packets" }
-        group = [{ name = "outer", buffer = { limit = "3 packets" } }, { name = "inner", parent = "outer" }]
-        class = [
-            { name = "a", parent = "inner", match = [{ dscp = 1 }] },
-            { name = "b", parent = "inner", match = [{ dscp = 2 }], buffer = { manager = "selective-pushout", limit = "2 packets" } },
-            { name = "c", parent = "outer", match = [{ dscp = 3 }] },
-            { name = "d" },
-        ]
-    "#;
-    let policy = policy(text);
-    assert_eq!(policy.classes.iter().map(|class| class.partition).collect::<Vec<_>>(), [Some(0), Some(1), Some(0), None]);
-    assert_eq!(policy.packet_limit, 4 + 3 + 2);
-    let names: Vec<&str> = policy.partitions.iter().map(|partition| partition.name.as_str()).collect();
-    assert_eq!(names, ["group `outer`", "class `b`"]);
-    let mut port: Port<()> = Port::new(Time::ZERO, policy.setup());
-    // Each class floods the port; one packet is on the link.
-    for flow in [3, 0, 1, 2].map(tidegate_core::packet::Flow) {
-        for _ in 0..20 {
-            port.offer(Time::ZERO, flow, 1000, Colour::Green, (), &mut ());
-        }
-    }
-    let queued = [0, 1, 2, 3].map(|flow| port.occupancy().flow_packets(tidegate_core::packet::Flow(flow)));
-    assert_eq!(queued, [3, 2, 0, 4], "class c came after a, in the same buffer");
-    let told = tidegate_scenario::bounds::text(&parse_str("p.toml", text).unwrap());
-    assert!(!told.is_empty());
-}

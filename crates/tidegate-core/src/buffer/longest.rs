@@ -3,7 +3,7 @@
 //! **Law.** `first` names the longest of all queues; among equals the one with the lowest number.
 //! **Source.** A tournament tree with a fan-out of sixteen: D. Knuth, "The Art of Computer Programming", volume 3, section 5.2.3.
 //! **State.** 4.3 bytes per queue.
-//! **Cost.** A change touches at most one cache line per level (five for a million queues). It usually ends at the first, because most
+//! **Cost.** A change touches at most one cache line per level (five for a million queues). It usually ends at the second, because most
 //! changes leave the maximum of their sixteen as it was. Finding the longest touches one per level.
 //! **RTL twin.** None yet.
 //! **Deviations.** Nodes hold lengths instead of the winners' numbers, so a change needs no comparison beyond its own sixteen.
@@ -37,15 +37,23 @@ impl Longest {
     #[inline]
     pub(super) fn set(&mut self, queue: usize, length: u32) {
         let (mut at, mut value) = (queue, length);
-        for level in &mut self.levels {
-            let node = &mut level[at / NODE_WIDTH];
-            let before = maximum(node);
-            node[at % NODE_WIDTH] = value;
-            value = maximum(node);
+        for level in 0..self.levels.len() {
+            let (below, above) = self.levels.split_at_mut(level + 1);
+            let node = &mut below[level][at / NODE_WIDTH];
+            let old = core::mem::replace(&mut node[at % NODE_WIDTH], value);
+            at /= NODE_WIDTH;
+            let Some(above) = above.first() else { return };
+            let before = above[at / NODE_WIDTH][at % NODE_WIDTH];
+            if value < before {
+                // The maximum goes only if it was this one, and has no equal.
+                if old < before {
+                    return;
+                }
+                value = maximum(node);
+            }
             if value == before {
                 return;
             }
-            at /= NODE_WIDTH;
         }
     }
 
