@@ -159,6 +159,16 @@ const MUTANTS: &[Mutant] = &[
         fault: "controlled load divides what the target utilisation leaves",
         catchers: &[Tests("admission", "rates_follow")],
     },
+    Mutant {
+        name: "switch-forgets-tokens",
+        fault: "policers start with full buckets when a port switches to another policy",
+        catchers: &[Tests("changing_port", "")],
+    },
+    Mutant {
+        name: "switch-reorders-moved",
+        fault: "packets that move to another queue are appended in reverse order",
+        catchers: &[Tests("changing_port", "")],
+    },
     Mutant { name: "cells-without-stretch", fault: "an overload stretches no interval", catchers: &[Figure("schiller/figure-4")] },
 ];
 

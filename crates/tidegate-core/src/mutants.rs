@@ -71,6 +71,7 @@ faults! {
     PriorityWithoutTurns = "priority-without-turns",
     DwcsZeroWindowsReversed = "dwcs-zero-windows-reversed",
     SwitchForgetsTokens = "switch-forgets-tokens",
+    SwitchReordersMoved = "switch-reorders-moved",
     CellsWithoutStretch = "cells-without-stretch",
     CacAlwaysYes = "cac-always-yes",
     CacAlwaysNo = "cac-always-no",

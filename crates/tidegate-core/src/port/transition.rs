@@ -185,6 +185,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
 
         // Later arrivals come behind, so the order of a transport flow is kept.
         moving.sort_unstable_by_key(|packet: &Numbered<P>| packet.number.wrapping_sub(from.queues.next_number()));
+        if fault!(SwitchReordersMoved) {
+            moving.reverse();
+        }
         for packet in moving {
             let seen = packet.packet.seen();
             if to.places.is_closed(seen.flow) {
