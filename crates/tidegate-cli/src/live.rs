@@ -1,5 +1,6 @@
 //! `tidegate live`: real packets between two network interfaces.
 
+use crate::changes::{self, Change};
 use crate::failure::Failure;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_live::{
-    Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, KernelCounters, LiveConfig, Tick, Transfers,
+    Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, KernelCounters, LiveConfig, PortChange, Tick, Transfers,
 };
 use tidegate_report::{KernelResult, Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
@@ -95,15 +96,30 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
              scheduler = \"rate-controlled\" shapes and shares frames by the same rules"
         )));
     }
-    if let Some(change) = scenario.variants[0].changes.first() {
+    let changes = [there, back].map(|policy| changes::of_policy(&scenario, &policy.name));
+    for (policy, change) in
+        [there, back].into_iter().zip(&changes).flat_map(|(policy, changes)| changes.iter().map(move |change| (policy, change)))
+    {
         let at = tidegate_scenario::units::print_duration(change.at);
-        return Err(Failure::BadInput(format!(
-            "error: the file changes policies ({at} after the start), and `tidegate live` cannot do that\n  remove [[change]], or use the file in \
-             `tidegate run` and `tidegate replay`"
-        )));
+        if arguments.end_system {
+            return Err(Failure::BadInput(format!(
+                "error: policy `{}` changes ({at} after the start), and an end system cannot follow\n  remove [[change]], or --end-system",
+                policy.name
+            )));
+        }
+        if change.setup.longest_frame > policy.longest_frame {
+            return Err(Failure::BadInput(format!(
+                "error: the longest_frame of policy `{}` grows ({at} after the start), and memory for frames is set aside at the start\n  give the \
+                 policy the longer one from the start",
+                policy.name
+            )));
+        }
     }
     let mut config = LiveConfig::new(&arguments.inside, &arguments.outside, there.setup(), back.setup());
     config.links = [there.link, back.link];
+    config.changes = changes
+        .each_ref()
+        .map(|changes| changes.iter().map(|change| PortChange { after: change.at, setup: change.setup.clone() }).collect());
     config.options.catch_up = arguments.catch_up;
     config.options.spin = arguments.spin;
     config.options.drain = arguments.drain;
@@ -121,13 +137,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     destination.check()?;
     log::in_background();
-    let outcome = carry(arguments, config, [there, back], destination);
+    let outcome = carry(arguments, config, [there, back], &changes, destination);
     log::finish(LOG_FLUSH_LIMIT);
     outcome
 }
 
 /// Carries packets until the stop, and reports.
-fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2], destination: Destination) -> Result<ExitCode, Failure> {
+fn carry(
+    arguments: &Arguments,
+    config: LiveConfig,
+    [there, back]: [&Policy; 2],
+    changes: &[Vec<Change<'_>>; 2],
+    destination: Destination,
+) -> Result<ExitCode, Failure> {
     let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
     let limit = arguments.time.map(|time| Duration::from_nanos(time.picoseconds() / 1000));
@@ -166,10 +188,21 @@ fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2],
         report.notes.extend(back.notes());
     }
     let mut run = Run::new("live");
-    for (direction, policy) in outcome.directions.iter().zip([there, back]) {
+    for ((direction, policy), changes) in outcome.directions.iter().zip([there, back]).zip(changes) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
         add_direction(&mut run, direction, policy, report.duration_s);
         report.notes.extend(direction_notes(direction));
+        let notes = changes::notes(changes, direction.changes.iter().map(|change| change.switched));
+        report.notes.extend(notes.into_iter().map(|note| format!("{} -> {}: {note}", direction.from, direction.to)));
+        if let Some(longest) = direction.changes.iter().map(|change| change.gap).max() {
+            let (from, to) = (&direction.from, &direction.to);
+            let late = direction.changes.iter().map(|change| change.late.picoseconds()).max().unwrap_or(0);
+            report.notes.push(format!(
+                "{from} -> {to}: the port stood still for at most {:.3} ms at a change, and the latest change came {:.3} ms after its instant.",
+                longest.as_secs_f64() * 1e3,
+                late as f64 / 1e9
+            ));
+        }
     }
     report.runs.push(run);
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));

@@ -331,7 +331,7 @@ impl World {
         let classifier = transition.classifier().clone();
         let queued = self.port.occupancy().packets();
         let moved = self.watch.moved;
-        let reclassify = |_: Flow, packet: &Sent| Some(classifier.classify(&header(packet.stream)));
+        let reclassify = |_: &Packet<()>, packet: &Sent| Some(classifier.classify(&header(packet.stream)));
         let (switched, _) = self.port.switch(self.now, transition, reclassify, &mut self.watch);
         let accounted = switched.kept.packets + switched.moved.packets + switched.dropped.packets;
         assert_eq!(accounted, u64::from(queued));

@@ -40,7 +40,7 @@ pub fn run_observed<O: Observer<Frame> + Send>(
     mut on_tick: impl FnMut(&Tick),
     observers: [O; 2],
 ) -> Result<(LiveOutcome, [O; 2]), LiveError> {
-    let LiveConfig { interfaces: [a, b], setups: [a_to_b, b_to_a], links, options } = config;
+    let LiveConfig { interfaces: [a, b], setups: [a_to_b, b_to_a], links, changes: [change_there, change_back], options } = config;
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", &a, cause))?;
     let [state_a, state_b] = [control.ethernet_state(&a)?, control.ethernet_state(&b)?];
     if state_a.index == state_b.index {
@@ -63,8 +63,8 @@ pub fn run_observed<O: Observer<Frame> + Send>(
 
     let (began, now) = (Instant::now(), clock::now());
     let [observer_a, observer_b] = observers;
-    let there = PreparedDirection::open(now, [&a, &b], [&state_a, &state_b], a_to_b, (links[0], 0), options, observer_a)?;
-    let back = PreparedDirection::open(now, [&b, &a], [&state_b, &state_a], b_to_a, (links[1], 1), options, observer_b)?;
+    let there = PreparedDirection::open(now, [&a, &b], [&state_a, &state_b], (a_to_b, change_there), (links[0], 0), options, observer_a)?;
+    let back = PreparedDirection::open(now, [&b, &a], [&state_b, &state_a], (b_to_a, change_back), (links[1], 1), options, observer_b)?;
 
     let states = [Mutex::new(there.state()), Mutex::new(back.state())];
     let (there, back) = thread::scope(|scope| {
@@ -111,10 +111,10 @@ impl DirectionLabel {
 
     fn outcome<O>(self, report: DirectionReport<O>, elapsed: Duration) -> (DirectionOutcome, O) {
         let DirectionLabel { from, to, rate, overhead } = self;
-        let DirectionReport { counters, recorder: record, lateness, busy, observer, engine } = report;
+        let DirectionReport { counters, recorder: record, lateness, busy, observer, engine, changes } = report;
         // A transmission that has started counts in full, even if it ends after the bridge.
         let utilisation = (busy as f64 / PICOSECONDS_PER_SECOND as f64 / elapsed.as_secs_f64().max(1e-9)).min(1.0);
-        (DirectionOutcome { from, to, rate, overhead, counters, record, lateness, utilisation, engine }, observer)
+        (DirectionOutcome { from, to, rate, overhead, counters, record, lateness, utilisation, engine, changes }, observer)
     }
 }
 

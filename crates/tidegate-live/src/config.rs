@@ -1,6 +1,7 @@
 //! The configuration of a bridge.
 
 use crate::ingress::Checksums;
+use crate::port_change::PortChange;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 use tidegate_link::Link;
@@ -14,6 +15,8 @@ pub struct LiveConfig {
     pub setups: [PortSetup; 2],
     /// The link behind each port. Losses are independent even with one seed.
     pub links: [Link; 2],
+    /// The policies that follow at each port, in the order of their instants; not with [`Options::end_system`].
+    pub changes: [Vec<PortChange>; 2],
     /// Options that have a default.
     pub options: Options,
 }
@@ -25,6 +28,7 @@ impl LiveConfig {
             interfaces: [a.to_owned(), b.to_owned()],
             setups: [a_to_b, b_to_a],
             links: [Link::default(); 2],
+            changes: [Vec::new(), Vec::new()],
             options: Options::default(),
         }
     }

@@ -6,6 +6,7 @@ use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
 use crate::outbox::{self, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
+use crate::port_change::{PortChange, PortChanges};
 use crate::watch::{Frame, Watch, remark};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -33,6 +34,7 @@ pub(crate) struct Direction<R, T, O> {
     lateness: Delays,
     /// The total transmission time of the link, in picoseconds.
     busy: u128,
+    changes: PortChanges,
 }
 
 impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
@@ -68,7 +70,27 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             counters: DirectionCounters { receiving: connected[0], sending: connected[1], ..DirectionCounters::default() },
             lateness: Delays::default(),
             busy: 0,
+            changes: PortChanges::default(),
         })
+    }
+
+    /// The same with policies that follow, from `now` on. The first of them is prepared.
+    pub(crate) fn with_changes(mut self, now: Time, changes: Vec<PortChange>) -> Direction<R, T, O> {
+        self.changes = PortChanges::new(now, changes);
+        self.changes.prepare(&self.port);
+        self
+    }
+
+    /// Makes the changes that are due, unless the kernel has no room for frames sent before.
+    #[cold]
+    fn change(&mut self, now: Time) {
+        while self.changes.next().is_some_and(|at| !at.is_after(now)) {
+            if self.start_due(now) == Next::Blocked {
+                return;
+            }
+            self.changes.make(now, &mut self.port, &mut self.pool, &mut self.recorder, &mut self.observer);
+            self.outbox.change_rate(self.port.rate(), self.port.overhead());
+        }
     }
 
     /// Lets the port send what is due, unless the kernel has no room for frames sent before.
@@ -128,14 +150,26 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
 
 impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for Direction<R, T, O> {
     fn poll(&mut self, now: Time, reading: bool) -> Next {
+        let change = self.changes.next().filter(|_| reading);
+        if change.is_some_and(|at| !at.is_after(now)) {
+            self.change(now);
+        }
         // Packets due up to now start before the arrivals of now.
         let next = self.start_due(now);
-        if reading && self.take_in(now) { if self.start_due(now) == Next::Blocked { Next::Blocked } else { Next::Again } } else { next }
+        if reading && self.take_in(now) {
+            return if self.start_due(now) == Next::Blocked { Next::Blocked } else { Next::Again };
+        }
+        match (next, self.changes.next().filter(|_| reading)) {
+            (Next::At(time), Some(at)) => Next::At(time.earlier(at)),
+            (Next::Idle, Some(at)) => Next::At(at),
+            (next, _) => next,
+        }
     }
 
     fn maintain(&mut self, now: Time) -> bool {
         let changed = self.counters.update_interfaces(self.receiver.maintain(), self.transmitter.maintain());
         self.counters.kernel = self.receiver.kernel_counters();
+        self.changes.prepare(&self.port);
         // The record covers idle time too.
         self.recorder.advance(now);
         changed
@@ -169,6 +203,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for Direction
             busy: self.busy,
             observer: self.observer,
             engine: None,
+            changes: self.changes.done,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::counters::DirectionCounters;
 use crate::ingress::Checksums;
+use crate::port_change::PortChanged;
 use std::os::fd::BorrowedFd;
 use tidegate_core::units::{Duration, Time};
 use tidegate_endsystem::{EngineCounters, Transfers};
@@ -73,6 +74,8 @@ pub(crate) struct DirectionReport<O> {
     pub(crate) observer: O,
     /// `None` if the direction had one thread.
     pub(crate) engine: Option<EngineRecord>,
+    /// What each change of the policy did.
+    pub(crate) changes: Vec<PortChanged>,
 }
 
 /// What a decision engine in a thread of its own has counted.

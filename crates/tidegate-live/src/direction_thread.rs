@@ -10,6 +10,7 @@ use crate::interface::InterfaceState;
 use crate::live_outcome::DirectionState;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
+use crate::port_change::PortChange;
 use crate::watch::Frame;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +36,7 @@ impl<O: Observer<Frame>> PreparedDirection<O> {
         now: Time,
         [from, to]: [&str; 2],
         [incoming, outgoing]: [&InterfaceState; 2],
-        setup: PortSetup,
+        (setup, changes): (PortSetup, Vec<PortChange>),
         (link, number): (Link, u64),
         options: Options,
         observer: O,
@@ -46,15 +47,18 @@ impl<O: Observer<Frame>> PreparedDirection<O> {
         let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
         let transmitter = SendSocket::open(to, outgoing.index)?;
         let longest = setup.longest_frame;
-        let on_link = u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
-        let slots = setup.packet_limit.saturating_add(on_link).saturating_add(options.spare_frames);
+        let setups = || changes.iter().map(|change| &change.setup).chain([&setup]);
+        let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
+        let (on_link, limit) = (setups().map(on_link).max(), setups().map(|setup| setup.packet_limit).max());
+        let slots = limit.unwrap_or(0).saturating_add(on_link.unwrap_or(0)).saturating_add(options.spare_frames);
         let Options { checksums, catch_up, spin, .. } = options;
         let direction_options = DirectionOptions { checksums, catch_up, spin, slots, link, number };
         let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
         } else {
-            Direction::new(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::OneThread)
+            Direction::new(now, setup, direction_options, receiver, transmitter, connected, observer)
+                .map(|direction| PreparedDirection::OneThread(direction.with_changes(now, changes)))
         };
         prepared.map_err(|cause| LiveError::Memory { direction: format!("{from} -> {to}"), bytes: FramePool::size(slots, longest), cause })
     }

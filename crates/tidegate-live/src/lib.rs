@@ -54,6 +54,7 @@ mod offload;
 mod outbox;
 mod packet;
 mod pool;
+mod port_change;
 mod rights;
 mod watch;
 
@@ -65,6 +66,7 @@ pub use error::LiveError;
 pub use ingress::Checksums;
 pub use io::KernelCounters;
 pub use live_outcome::{ClassState, DirectionOutcome, DirectionState, LiveOutcome, Tick};
+pub use port_change::{PortChange, PortChanged};
 pub use rights::keep_network_rights_only;
 pub use tidegate_endsystem::{EngineCounters, Transfers};
 pub use tidegate_link::{Link, Loss};

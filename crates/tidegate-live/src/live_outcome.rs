@@ -2,6 +2,7 @@
 
 use crate::counters::DirectionCounters;
 use crate::direction_loop::EngineRecord;
+use crate::port_change::PortChanged;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Overhead, Rate};
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder};
@@ -91,4 +92,6 @@ pub struct DirectionOutcome {
     pub utilisation: f64,
     /// The decision engine's counters, if it had a thread of its own ([`Options::end_system`](crate::Options::end_system)).
     pub engine: Option<EngineRecord>,
+    /// What each change of the policy did, in their order; those after the end did not take place.
+    pub changes: Vec<PortChanged>,
 }

@@ -55,6 +55,11 @@ impl<F> Outbox<F> {
         Outbox { line: DelayLine::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
     }
 
+    /// The port has another rate from now on.
+    pub(crate) fn change_rate(&mut self, rate: Rate, overhead: Overhead) {
+        self.transmission = self.transmission.map(|_| (rate.time_per_byte(), overhead));
+    }
+
     /// The port starts to transmit a frame of `length` bytes. A frame with a slot has room.
     pub(crate) fn push(&mut self, start: Time, length: u32, frame: F) {
         let duration = self.transmission.map_or(Duration::ZERO, |(each, overhead)| each.ceil(overhead.wire_length(length)));

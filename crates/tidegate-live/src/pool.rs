@@ -105,6 +105,12 @@ impl FramePool {
 
     /// The frame of `length` bytes in a slot.
     #[inline]
+    pub(crate) fn packet(&self, slot: u32, length: u32) -> &[u8] {
+        &self.message(slot, length)[VIRTIO_HEADER..]
+    }
+
+    /// The same, to be changed.
+    #[inline]
     pub(crate) fn packet_mut(&mut self, slot: u32, length: u32) -> &mut [u8] {
         &mut self.frame_mut(slot)[..length as usize]
     }

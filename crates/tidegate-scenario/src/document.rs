@@ -88,7 +88,7 @@ pub struct VariantTable {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeTable {
-    /// When it takes place: simulated time, or the time since the first packet of a capture. Changes of one instant are made in the order of the file.
+    /// When it takes place: simulated time, the time since the first packet of a capture, or live the time since the start. Changes of one instant are made in the order of the file.
     #[schemars(extend("examples" = ["5 s"]))]
     pub at: At<Duration>,
     /// Values that are other from then on: by dotted key, as in the `set` of a variant.

@@ -14,7 +14,7 @@ use super::{Port, PortSetup};
 use crate::buffer::{BufferManager, Change};
 use crate::classifier::Classifier;
 use crate::observer::Observer;
-use crate::packet::{DropReason, Flow};
+use crate::packet::{DropReason, Flow, Packet};
 use crate::policer::Policer;
 use crate::queue::Numbered;
 use crate::registry::{AnyBufferManager, AnyScheduler};
@@ -130,7 +130,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// Continues with the policy that `transition` has prepared, from `now` on. Everything due before `now` must have been polled before
     /// ([`Port::advance`] does).
     ///
-    /// `reclassify` names the new flow of a packet of an old flow; it is asked for packets of classes that are gone or whose rules may have
+    /// `reclassify` names the new flow of a packet, whose flow is the old one; it is asked for packets of classes that are gone or whose rules may have
     /// changed. It is what the new classifier says of the packet; the new place of the old flow is [`Transition::place`]. The observer learns of
     /// packets that are dropped and moved, in the numbers of the old flows.
     ///
@@ -140,7 +140,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         &mut self,
         now: Time,
         transition: Transition<P, S, B>,
-        mut reclassify: impl FnMut(Flow, &P) -> Option<Flow>,
+        mut reclassify: impl FnMut(&Packet<()>, &P) -> Option<Flow>,
         observer: &mut O,
     ) -> (Switched, Retired<P, S, B>) {
         let Transition { port: mut new, mut continuity, switches } = transition;
@@ -212,7 +212,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         &mut self,
         now: Time,
         continuity: &Continuity,
-        reclassify: &mut impl FnMut(Flow, &P) -> Option<Flow>,
+        reclassify: &mut impl FnMut(&Packet<()>, &P) -> Option<Flow>,
         observer: &mut O,
         switched: &mut Switched,
     ) -> Vec<Numbered<P>> {
@@ -222,7 +222,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         for &flow in &continuity.examined {
             let place = continuity.places[flow.index()];
             destinations.clear();
-            datapath.queues.visit(flow, |_, payload| destinations.push(reclassify(flow, payload)));
+            datapath.queues.visit(flow, |packet, payload| destinations.push(reclassify(packet, payload)));
             let Some(first) = destinations.iter().position(|&to| to.is_none() || to != place) else { continue };
             let (mut staying, mut dropped) = (Vec::new(), Vec::new());
             for &to in &destinations {

@@ -151,6 +151,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
             busy: self.busy,
             observer: self.observer,
             engine: None,
+            changes: Vec::new(),
         }
     }
 }

@@ -19,7 +19,7 @@ use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::{Port, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration as PortDuration, Overhead, Time};
-use tidegate_live::{Checksums, Frame, LiveConfig, LiveError, LiveOutcome, run};
+use tidegate_live::{Checksums, Frame, LiveConfig, LiveError, LiveOutcome, PortChange, run};
 use tidegate_wire::checksum;
 use topology::{Bridge, Place, Topology, eventually};
 
@@ -407,6 +407,38 @@ fn stopped_with_a_backlog(drain: Duration) -> LiveOutcome {
         thread::sleep(Duration::from_millis(50));
     });
     bridge.finish()
+}
+
+#[test]
+fn a_class_that_comes_is_given_more_and_goes_costs_no_packet() {
+    let topology = Topology::new();
+    let mut config = between(policy::plain(5_000_000));
+    let change = |milliseconds, setup| PortChange { after: PortDuration::from_milliseconds(milliseconds), setup };
+    config.changes[0] = vec![
+        change(600, policy::shared(5_000_000, "drr", 6000, 6002)),
+        change(900, policy::shared(8_000_000, "wf2q+", 6000, 6002)),
+        change(1200, policy::plain(5_000_000)),
+    ];
+    let bridge = topology.bridge(config);
+    assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
+    // Five datagrams every 15 ms, 4 Mbit/s, for 1.5 s: most of the time some of them are queued.
+    topology.call(Place::Host1, || {
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+        for burst in 0..100 {
+            for number in 0..5 {
+                socket.send_to(&[burst; 1458], (HOST2, 6000 + number % 2)).expect("a datagram can be sent");
+            }
+            thread::sleep(Duration::from_millis(15));
+        }
+    });
+    let outcome = bridge.finish();
+    let there = &outcome.directions[0];
+    assert_eq!(there.changes.len(), 3, "{there:?}");
+    assert_eq!(there.counters.dropped().count(), 0, "{there:?}");
+    assert!(there.counters.delivered.packets >= 500, "{there:?}");
+    let classes = there.record.classes();
+    assert!(classes.len() > 1 && classes[1].sent.packets > 30, "{classes:?}");
+    println!("{:?}", there.changes);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::error::ReplayError;
 use super::segments::Segments;
 use super::watcher::{Frame, LOST, Watcher};
-use crate::capture::Interface;
+use crate::capture::{Interface, Record};
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
 use tidegate_atm::reassembly::Delivery;
 use tidegate_core::classifier::Classifier;
@@ -147,11 +147,8 @@ impl ReplayPort {
         let transition = Transition::prepare(port, setup);
         let classifier = transition.classifier().clone();
         watcher.recorder.expect(&classifier);
-        let reclassify = |_, frame: &Box<Frame>| {
-            let record = &frame.record;
-            Some(classifier.classify(&parse(interfaces[record.interface].link, &record.data)))
-        };
-        let (switched, _) = port.switch(now, transition, reclassify, watcher);
+        let classify = |Record { interface, data, .. }: &Record| classifier.classify(&parse(interfaces[*interface].link, data));
+        let (switched, _) = port.switch(now, transition, |_, frame| Some(classify(&frame.record)), watcher);
         watcher.recorder.switched();
         switched
     }

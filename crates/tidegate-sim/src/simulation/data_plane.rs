@@ -14,7 +14,7 @@ use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
 use tidegate_core::admission::{AdmissionControl, PathAdmission};
-use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::packet::{Colour, Flow, Packet};
 use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
@@ -121,7 +121,7 @@ impl DataPlane<'_> {
         let transition = Transition::prepare(port, link.port.clone());
         rest.meter.expect(transition.classifier(), names);
         let routes = self.flows.routes;
-        let reclassify = |_, meta: &PacketMeta| Some(routes.hops[meta.cursor as usize].queue);
+        let reclassify = |_: &Packet<()>, meta: &PacketMeta| Some(routes.hops[meta.cursor as usize].queue);
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut watch);
         let wake = if port.occupancy().packets() > 0 { now.max(*busy_until) } else { NEVER };
