@@ -133,7 +133,10 @@ impl Case {
             ServiceClass::ControlledLoad => {
                 // What adaptive rate allocation gives: controlled-load flows of equal rates share what guaranteed flows leave.
                 let here = (switch + 1) as f64;
-                let left = (10.0 - 1.5 * here) / (here * self.load.controlled as f64);
+                let flood = if self.load.flood.is_some() && switch + 1 == PATHS { 0.1 } else { 0.0 };
+                let left = (10.0 - 1.5 * here - flood) / (here * self.load.controlled as f64);
+                // Whole bits per second, rounded down, so that the sum is not above the link's rate.
+                let left = (left * 1e6 + 1e-3).floor() / 1e6;
                 Member::controlled(left.min(1.5), upstream)
             }
             ServiceClass::BestEffort => Member::best_effort(),
