@@ -30,7 +30,8 @@ Tasks:
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
   soak [TIMES]             Every property test on 40 times its usual cases, or TIMES times
   reproduce-mutants [NAME]...
-                           Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
+                           Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch; `intserv` for
+                           those of its experiment
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
                            Cost per packet beside DPDK, measured alternately
   bench-simulation [--json] [--rounds N] [--connections N,...]

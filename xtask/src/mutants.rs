@@ -17,11 +17,13 @@ const VARIABLE: &str = "TIDEGATE_MUTANT";
 enum Catcher {
     /// A figure of `tidegate reproduce`.
     Figure(&'static str),
+    /// A gate of such a figure, by the beginning of its name.
+    Gate(&'static str, &'static str),
     /// Tests of the core: the target, and the part of a name that the tests share.
     Tests(&'static str, &'static str),
 }
 
-use Catcher::{Figure, Tests};
+use Catcher::{Figure, Gate, Tests};
 
 /// A seeded fault.
 struct Mutant {
@@ -32,12 +34,6 @@ struct Mutant {
 }
 
 const DECISIONS: Catcher = Figure("gfr/decisions");
-
-/// The tests that count lots.
-const LOTS: &[Catcher] = &[Tests("selective_pushout", "lots_fall")];
-
-/// The tests of selective pushout.
-const PUSHOUT: &[Catcher] = &[Tests("selective_pushout", "")];
 
 const MUTANTS: &[Mutant] = &[
     Mutant { name: "fgcra-never-tags", fault: "the policer for frames tags nothing", catchers: &[DECISIONS] },
@@ -58,45 +54,6 @@ const MUTANTS: &[Mutant] = &[
     Mutant { name: "wba-without-third-test", fault: "weighted buffer allocation refuses all beyond the share", catchers: &[DECISIONS] },
     Mutant { name: "selective-drop-other-z", fault: "selective drop has half its Z", catchers: &[DECISIONS] },
     Mutant { name: "frames-lose-their-ends", fault: "the last cell of a refused frame is refused", catchers: &[DECISIONS] },
-    Mutant {
-        name: "dynamic-threshold-doubled",
-        fault: "a queue may have twice its threshold",
-        catchers: &[Tests("lib", "buffer::dynamic_threshold")],
-    },
-    Mutant {
-        name: "dynamic-threshold-halved",
-        fault: "a queue may have half its threshold",
-        catchers: &[Tests("lib", "buffer::dynamic_threshold")],
-    },
-    Mutant {
-        name: "selective-pushout-lowest-flow",
-        fault: "the flow with marked packets that has the lowest number gives way in place of a drawn one",
-        catchers: LOTS,
-    },
-    Mutant {
-        name: "selective-pushout-in-turn",
-        fault: "flows with marked packets give way in turn in place of a drawn one",
-        catchers: LOTS,
-    },
-    Mutant {
-        name: "selective-pushout-longest",
-        fault: "the flow with most marked packets gives way in place of a drawn one",
-        catchers: LOTS,
-    },
-    Mutant { name: "selective-pushout-unmarked-first", fault: "unmarked packets give way before marked ones", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-tail-drops", fault: "nothing gives way to an unmarked packet", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-for-marked", fault: "packets give way to a marked one, too", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-plus-tail-drops", fault: "nothing gives way to an unmarked packet", catchers: PUSHOUT },
-    Mutant {
-        name: "selective-pushout-plus-without-longest",
-        fault: "no queue gives way when no marked packets are left",
-        catchers: PUSHOUT,
-    },
-    Mutant { name: "selective-pushout-plus-is-dynamic-threshold", fault: "a dynamic threshold in place of push-out", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-plus-fixed", fault: "the register keeps its first flow", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-plus-ignores-arrivals", fault: "arrivals do not update the register", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-plus-ignores-departures", fault: "departures do not update the register", catchers: PUSHOUT },
-    Mutant { name: "selective-pushout-plus-from-tail", fault: "the quasi-longest queue loses its tail", catchers: PUSHOUT },
     Mutant {
         name: "push-out-of-the-wrong-queue",
         fault: "the arriving flow gives way in place of the longest",
@@ -123,43 +80,6 @@ const MUTANTS: &[Mutant] = &[
         catchers: &[Figure("sharestreams/figure-15"), Tests("lib", "dwcs::rank")],
     },
     Mutant {
-        name: "cac-always-yes",
-        fault: "admission control admits every flow",
-        catchers: &[Tests("admission", "blocking"), Tests("admission", "laws"), Tests("admission", "measurement")],
-    },
-    Mutant { name: "cac-always-no", fault: "admission control admits no flow", catchers: &[Tests("admission", "blocking")] },
-    Mutant {
-        name: "cac-ignores-load",
-        fault: "admission control takes the measured load for 0",
-        catchers: &[Tests("admission", "controlled"), Tests("admission", "measurement")],
-    },
-    Mutant {
-        name: "cac-sums-peaks",
-        fault: "admission control takes the sum of the peak rates for the measured load",
-        catchers: &[Tests("admission", "not_sent"), Tests("admission", "measurement")],
-    },
-    Mutant {
-        name: "cac-full-utilisation",
-        fault: "admission control gives away the whole capacity",
-        catchers: &[Tests("admission", "controlled"), Tests("admission", "target_utilisation"), Tests("admission", "measurement")],
-    },
-    Mutant {
-        name: "cac-leaks-upstream",
-        fault: "a refusal leaves the reservations of the hops upstream",
-        catchers: &[Tests("admission", "laws"), Tests("admission", "blocking")],
-    },
-    Mutant { name: "arc-never", fault: "the rates of controlled load never change", catchers: &[Tests("admission", "rates_follow")] },
-    Mutant {
-        name: "arc-only-on-controlled-load",
-        fault: "guaranteed flows that come and go do not change the rates of controlled load",
-        catchers: &[Tests("admission", "rates_follow")],
-    },
-    Mutant {
-        name: "arc-on-utilisation",
-        fault: "controlled load divides what the target utilisation leaves",
-        catchers: &[Tests("admission", "rates_follow")],
-    },
-    Mutant {
         name: "switch-forgets-tokens",
         fault: "policers start with full buckets when a port switches to another policy",
         catchers: &[Tests("changing_port", "")],
@@ -171,6 +91,135 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant { name: "cells-without-stretch", fault: "an overload stretches no interval", catchers: &[Figure("schiller/figure-4")] },
 ];
+
+/// The figures of the gates of the node for integrated services.
+const RULES: &str = "intserv/rules";
+const BLOCKING: &str = "intserv/blocking";
+
+/// The faults of the node for integrated services. Everything that is named has to catch the fault, not one of it. Two faults cannot be made: a
+/// flow has one queue, so its excess has no other; and no head is eligible when the round robin out of profile is asked, which the scheduler asserts.
+const INTSERV: &[Mutant] = &[
+    Mutant { name: "selective-pushout-lowest-flow", fault: "push-out always takes the lowest flow", catchers: &[Gate(RULES, "P2")] },
+    Mutant { name: "selective-pushout-in-turn", fault: "push-out takes flows in turn", catchers: &[Gate(RULES, "P2")] },
+    Mutant {
+        name: "selective-pushout-longest",
+        fault: "push-out takes the flow with the most marked packets",
+        catchers: &[Gate(RULES, "P2")],
+    },
+    Mutant { name: "selective-pushout-unmarked-first", fault: "push-out takes unmarked packets first", catchers: &[Gate(RULES, "P1")] },
+    Mutant { name: "selective-pushout-tail-drops", fault: "a full guaranteed partition drops arrivals", catchers: &[Gate(RULES, "P1")] },
+    Mutant {
+        name: "selective-pushout-for-marked",
+        fault: "marked arrivals push out, too",
+        catchers: &[Tests("selective_pushout", "each_rule_once")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-tail-drops",
+        fault: "a full partition of controlled load drops arrivals",
+        catchers: &[Gate(RULES, "Q1")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-without-longest",
+        fault: "controlled load pushes out marked packets only",
+        catchers: &[Gate(RULES, "Q1")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-is-dynamic-threshold",
+        fault: "controlled load has a dynamic threshold",
+        catchers: &[Gate(RULES, "Q3")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-fixed",
+        fault: "the register of the longest queue never changes",
+        catchers: &[Gate(RULES, "Q1"), Gate(RULES, "L1")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-ignores-arrivals",
+        fault: "the register ignores arrivals",
+        catchers: &[Gate(RULES, "L1"), Tests("selective_pushout", "the_register_follows_arrivals")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-ignores-departures",
+        fault: "the register ignores departures",
+        catchers: &[Tests("selective_pushout", "the_register_follows_departures")],
+    },
+    Mutant {
+        name: "selective-pushout-plus-from-tail",
+        fault: "the tail of the longest queue gives way",
+        catchers: &[Gate(RULES, "Q3"), Tests("selective_pushout", "the_register_follows_arrivals")],
+    },
+    Mutant {
+        name: "svc-keeps-stamp-of-pushed-out",
+        fault: "the head behind one that was pushed out keeps its stamp",
+        catchers: &[Gate(RULES, "P5"), Gate(RULES, "Q2")],
+    },
+    Mutant { name: "intserv-without-marks", fault: "nothing is marked", catchers: &[Gate(RULES, "M1")] },
+    Mutant { name: "intserv-keeps-marks", fault: "what is in profile keeps its mark", catchers: &[Gate(RULES, "M2")] },
+    Mutant { name: "svc-literal", fault: "every head starts no earlier than it becomes the head", catchers: &[Gate(RULES, "S1")] },
+    Mutant {
+        name: "intserv-charges",
+        fault: "packets out of profile are charged",
+        catchers: &[Gate(RULES, "M1"), Gate(RULES, "S1"), Gate(RULES, "Q2"), Gate(RULES, "W2"), Gate(RULES, "A1")],
+    },
+    Mutant {
+        name: "dynamic-threshold-doubled",
+        fault: "a queue may have twice its threshold",
+        catchers: &[Gate(RULES, "D1"), Tests("lib", "buffer::dynamic_threshold")],
+    },
+    Mutant { name: "dynamic-threshold-halved", fault: "a queue may have half its threshold", catchers: &[Gate(RULES, "D1")] },
+    Mutant { name: "intserv-swaps-weights", fault: "the weights are exchanged", catchers: &[Gate(RULES, "W1")] },
+    Mutant { name: "intserv-ignores-weights", fault: "the weights are equal", catchers: &[Gate(RULES, "W1")] },
+    Mutant { name: "intserv-saves-credit", fault: "a side that is alone saves up credit", catchers: &[Gate(RULES, "W4")] },
+    Mutant {
+        name: "svc-without-shaping",
+        fault: "heads are eligible at once",
+        catchers: &[Gate(RULES, "M1"), Gate(RULES, "S1"), Gate(RULES, "P5"), Gate(RULES, "Q2")],
+    },
+    Mutant {
+        name: "svc-virtual-time",
+        fault: "eligibility follows a virtual time, as in WF2Q+",
+        catchers: &[Gate(RULES, "S1"), Gate(RULES, "W1")],
+    },
+    Mutant { name: "intserv-controlled-load-first", fault: "controlled load goes before guaranteed flows", catchers: &[Gate(RULES, "S2")] },
+    Mutant { name: "arc-never", fault: "the rates of controlled load never change", catchers: &[Gate(RULES, "A1")] },
+    Mutant {
+        name: "arc-only-on-controlled-load",
+        fault: "guaranteed flows that come and go do not change the rates of controlled load",
+        catchers: &[Gate(RULES, "A1")],
+    },
+    Mutant {
+        name: "arc-on-utilisation",
+        fault: "controlled load divides what the target utilisation leaves",
+        catchers: &[Gate(RULES, "A1")],
+    },
+    Mutant { name: "cac-always-yes", fault: "admission control admits every flow", catchers: &[Gate(BLOCKING, "E9")] },
+    Mutant { name: "cac-always-no", fault: "admission control admits no flow", catchers: &[Gate(BLOCKING, "E9")] },
+    Mutant {
+        name: "cac-leaks-upstream",
+        fault: "a refusal leaves the reservations of the hops upstream",
+        catchers: &[Gate(BLOCKING, "E9"), Tests("admission", "laws")],
+    },
+    Mutant {
+        name: "cac-full-utilisation",
+        fault: "admission control gives away the whole capacity",
+        catchers: &[Gate(BLOCKING, "E9, 1 Mbit/s")],
+    },
+    Mutant {
+        name: "cac-ignores-load",
+        fault: "admission control takes the measured load for 0",
+        catchers: &[Tests("admission", "measurement")],
+    },
+    Mutant {
+        name: "cac-sums-peaks",
+        fault: "admission control takes the sum of the peak rates for the measured load",
+        catchers: &[Tests("admission", "measurement")],
+    },
+];
+
+/// All faults.
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    MUTANTS.iter().chain(INTSERV)
+}
 
 /// The gate binary and the test binaries of the build with faults.
 struct Build {
@@ -201,7 +250,7 @@ impl Build {
     /// What a catcher finds with this fault, or without any; `None` if nothing.
     fn finds(&self, catcher: Catcher, mutant: Option<&str>) -> Result<Option<String>, Failure> {
         let (program, argument) = match catcher {
-            Figure(id) => (&self.gates, id),
+            Figure(id) | Gate(id, _) => (&self.gates, id),
             Tests(target, filter) => {
                 let target = if target == "lib" { "tidegate_core" } else { target };
                 let found = self.tests.iter().find(|(name, _)| name == target);
@@ -216,6 +265,12 @@ impl Build {
             return Ok(None);
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if let Gate(_, prefix) = catcher {
+            // A line is "failed: figure: gate".
+            let name = |line: &str| line.strip_prefix("failed: ")?.split_once(": ").map(|(_, gate)| gate.to_owned());
+            let gate = text.lines().filter_map(name).find(|gate| gate.starts_with(prefix));
+            return Ok(gate.map(|gate| format!("gate {argument}: {}", gate.chars().take(160).collect::<String>())));
+        }
         let line = text.lines().find_map(|line| {
             line.strip_prefix("failed: ").map(|gate| format!("gate {argument}: {gate}")).or_else(|| {
                 let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
@@ -228,8 +283,7 @@ impl Build {
 
 /// The integration tests that any fault names.
 fn targets() -> Vec<&'static str> {
-    let mut targets: Vec<&str> = MUTANTS
-        .iter()
+    let mut targets: Vec<&str> = all()
         .flat_map(|mutant| mutant.catchers)
         .filter_map(|catcher| match catcher {
             Tests(target, _) if *target != "lib" => Some(*target),
@@ -274,10 +328,11 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     println!("without a fault: {} figures and groups of tests pass", catchers.len());
     let mut survivors = Vec::new();
     for mutant in &chosen {
+        let needs_all = INTSERV.iter().any(|other| other.name == mutant.name);
         let mut caught = None;
         for &catcher in mutant.catchers {
             caught = build.finds(catcher, Some(mutant.name))?;
-            if caught.is_some() {
+            if caught.is_some() != needs_all {
                 break;
             }
         }
@@ -293,12 +348,19 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     if survivors.is_empty() { Ok(()) } else { Err(Failure::Check(format!("no gate and no test catches: {}", survivors.join(", ")))) }
 }
 
+/// The group of [`INTSERV`] as an argument.
+const GROUP: &str = "intserv";
+
 fn selected(arguments: &[String]) -> Result<Vec<&'static Mutant>, Failure> {
-    let all = || MUTANTS.iter().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ");
-    if let Some(unknown) = arguments.iter().find(|name| MUTANTS.iter().all(|mutant| mutant.name != **name)) {
-        return Err(Failure::Usage(format!("there is no seeded fault \"{unknown}\"; there are {}", all())));
+    if let Some(unknown) = arguments.iter().find(|name| **name != GROUP && all().all(|mutant| mutant.name != **name)) {
+        let names = all().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ");
+        return Err(Failure::Usage(format!("there is no seeded fault \"{unknown}\"; there are {GROUP} for all of its group, and {names}")));
     }
-    Ok(MUTANTS.iter().filter(|mutant| arguments.is_empty() || arguments.iter().any(|name| name == mutant.name)).collect())
+    let is_chosen = |mutant: &&Mutant| {
+        let is_of_group = INTSERV.iter().any(|other| other.name == mutant.name);
+        arguments.is_empty() || arguments.iter().any(|name| name == mutant.name || name == GROUP && is_of_group)
+    };
+    Ok(all().filter(is_chosen).collect())
 }
 
 #[cfg(test)]
@@ -310,7 +372,7 @@ mod tests {
         let core = std::fs::read_to_string(crate::cargo::root().join("crates/tidegate-core/src/mutants.rs")).unwrap();
         let mut names: Vec<&str> =
             core.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \"")).map(|(_, name)| name).collect();
-        let mut table: Vec<&str> = MUTANTS.iter().map(|mutant| mutant.name).collect();
+        let mut table: Vec<&str> = all().map(|mutant| mutant.name).collect();
         names.sort_unstable();
         table.sort_unstable();
         assert_eq!(names, table);
@@ -320,7 +382,7 @@ mod tests {
     fn faults_are_selected_by_name() {
         let count =
             |names: &[&str]| selected(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).ok().map(|found| found.len());
-        assert_eq!([count(&[]), count(&["wba-ignores-tags"]), count(&["wba"])], [Some(MUTANTS.len()), Some(1), None]);
+        assert_eq!([count(&[]), count(&["wba-ignores-tags"]), count(&["wba"])], [Some(MUTANTS.len() + INTSERV.len()), Some(1), None]);
     }
 
     #[test]
