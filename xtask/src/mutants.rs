@@ -6,7 +6,9 @@
 use crate::cargo::{cargo, output, target_directory};
 use crate::failure::Failure;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The variable that chooses a fault.
@@ -223,6 +225,8 @@ fn all() -> impl Iterator<Item = &'static Mutant> {
 
 /// The gate binary and the test binaries of the build with faults.
 struct Build {
+    /// The figures that were run, with the fault or without, and what they printed if a gate failed.
+    figures: RefCell<HashMap<(Option<String>, &'static str), Option<String>>>,
     gates: PathBuf,
     tests: Vec<(String, PathBuf)>,
 }
@@ -244,7 +248,7 @@ impl Build {
             debug_assert!(targets()[..number].iter().all(|before| before != target));
             arguments.extend(["--test", target]);
         }
-        Ok(Build { gates, tests: build(&arguments)? })
+        Ok(Build { figures: RefCell::default(), gates, tests: build(&arguments)? })
     }
 
     /// What a catcher finds with this fault, or without any; `None` if nothing.
@@ -257,28 +261,37 @@ impl Build {
                 (&found.ok_or_else(|| Failure::Environment(format!("cargo built no tests \"{target}\"")))?.1, filter)
             }
         };
-        let mut command = Command::new(program);
-        command.arg(argument).env_remove(VARIABLE).env("PROPTEST_FAILURE_PERSISTENCE", "off").current_dir(std::env::temp_dir());
-        mutant.map(|name| command.env(VARIABLE, name));
-        let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", program.display())))?;
-        if output.status.success() {
-            return Ok(None);
-        }
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if let Gate(_, prefix) = catcher {
-            // A line is "failed: figure: gate".
-            let name = |line: &str| line.strip_prefix("failed: ")?.split_once(": ").map(|(_, gate)| gate.to_owned());
-            let gate = text.lines().filter_map(name).find(|gate| gate.starts_with(prefix));
-            return Ok(gate.map(|gate| format!("gate {argument}: {}", gate.chars().take(160).collect::<String>())));
-        }
-        let line = text.lines().find_map(|line| {
-            line.strip_prefix("failed: ").map(|gate| format!("gate {argument}: {gate}")).or_else(|| {
-                let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-                Some(format!("test {test}"))
-            })
-        });
-        Ok(Some(line.unwrap_or_else(|| format!("{argument} ended with {}", output.status))))
+        let Gate(id, prefix) = catcher else {
+            let Some(text) = failures(program, argument, mutant)? else { return Ok(None) };
+            let line = text.lines().find_map(|line| {
+                line.strip_prefix("failed: ").map(|gate| format!("gate {argument}: {gate}")).or_else(|| {
+                    let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+                    Some(format!("test {test}"))
+                })
+            });
+            return Ok(Some(line.unwrap_or_else(|| format!("{argument} failed"))));
+        };
+        let key = (mutant.map(str::to_owned), id);
+        let known = self.figures.borrow().get(&key).cloned();
+        let text = match known {
+            Some(text) => text,
+            None => failures(program, argument, mutant)?,
+        };
+        self.figures.borrow_mut().insert(key, text.clone());
+        // A line is "failed: figure: gate".
+        let name = |line: &str| line.strip_prefix("failed: ")?.split_once(": ").map(|(_, gate)| gate.to_owned());
+        let gate = text.unwrap_or_default().lines().filter_map(name).find(|gate| gate.starts_with(prefix));
+        Ok(gate.map(|gate| format!("gate {}", gate.chars().take(120).collect::<String>())))
     }
+}
+
+/// What a program prints if it fails with this fault; `None` if it does not fail.
+fn failures(program: &Path, argument: &str, mutant: Option<&str>) -> Result<Option<String>, Failure> {
+    let mut command = Command::new(program);
+    command.arg(argument).env_remove(VARIABLE).env("PROPTEST_FAILURE_PERSISTENCE", "off").current_dir(std::env::temp_dir());
+    mutant.map(|name| command.env(VARIABLE, name));
+    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", program.display())))?;
+    Ok((!output.status.success()).then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
 /// The integration tests that any fault names.

@@ -148,6 +148,12 @@ pub trait BufferManager {
         Ok(())
     }
 
+    /// The partition of `flow`; 0 in a buffer without partitions.
+    fn partition_of(&self, flow: Flow) -> u32 {
+        let _ = flow;
+        0
+    }
+
     /// `flow`, whose queue is empty, leaves: its place is vacant until [`BufferManager::change`] fills it, and nothing of it is remembered.
     fn forget(&mut self, flow: Flow) {
         let _ = flow;

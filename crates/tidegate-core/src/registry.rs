@@ -392,6 +392,10 @@ impl BufferManager for AnyBufferManager {
         match_buffer_manager!(self, b => b.change(flow, share, backlog))
     }
 
+    fn partition_of(&self, flow: Flow) -> u32 {
+        match_buffer_manager!(self, b => b.partition_of(flow))
+    }
+
     fn forget(&mut self, flow: Flow) {
         match_buffer_manager!(self, b => b.forget(flow));
     }

@@ -39,6 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         Plan { id: "non-conforming", effort: 80, run: figures::non_conforming },
         Plan { id: "tail-drop", effort: 20, run: figures::tail_drop },
         Plan { id: "flood", effort: 20, run: figures::flood },
+        Plan { id: "flow-modes", effort: 80, run: figures::flow_modes },
         Plan { id: "blocking", effort: 4, run: figures::blocking },
     ],
 };

@@ -14,7 +14,7 @@ use tidegate_core::units::Duration;
 pub struct Calls {
     /// A unique name; their random stream is named after it.
     pub name: String,
-    /// The flows that calls use, by index, one call each at a time; all take the same path. A request that finds none free is refused.
+    /// The flows that calls use, by index, one call each at a time. A request that finds none free is refused.
     pub flows: Vec<usize>,
     /// When requests come.
     pub arrivals: Arrivals,
@@ -28,6 +28,8 @@ pub struct Calls {
     pub service: Service,
     /// How early a packet may come at every port and still be in profile; `None`: the jitter that the hops upstream may add, as admission says.
     pub tolerance: Option<Duration>,
+    /// Whether packets beyond the buffer that admission reserves count as marked, where the buffer manager can tell.
+    pub enforces_reserve: bool,
 }
 
 /// When requests come.

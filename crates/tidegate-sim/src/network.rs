@@ -300,18 +300,15 @@ impl Network {
                         "sources that the clock drives, without a stop",
                     );
                 }
-                if spec.path != self.flows[calls.flows[0]].path {
-                    return refuse("flows", format!("flow {} takes another path", spec.name), "flows of one path");
+                let admitting: Vec<&Link> =
+                    spec.path.iter().map(|link| &self.links[link.0]).filter(|link| link.admission.is_some()).collect();
+                if admitting.is_empty() {
+                    let problem = format!("no link of the path of flow {} admits flows", spec.name);
+                    return refuse("flows", problem, "a path with a port that admits flows");
                 }
-            }
-            let path = &self.flows[calls.flows[0]].path;
-            let admits = |link: &&LinkId| self.links[link.0].admission.is_some();
-            if !path.iter().any(|link| admits(&link)) {
-                return refuse("flows", "no link of the path admits flows".into(), "a path with a port that admits flows");
-            }
-            if let Some(link) = path.iter().filter(admits).find(|link| self.links[link.0].cells || self.links[link.0].adapter.is_some()) {
-                let name = &self.links[link.0].name;
-                return refuse("flows", format!("at link {name} cells contend"), "a port of packets where flows are admitted");
+                if let Some(link) = admitting.iter().find(|link| link.cells || link.adapter.is_some()) {
+                    return refuse("flows", format!("at link {} cells contend", link.name), "a port of packets where flows are admitted");
+                }
             }
         }
         Ok(())

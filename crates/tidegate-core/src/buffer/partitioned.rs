@@ -218,6 +218,10 @@ impl<M: BufferManager> BufferManager for Partitioned<M> {
         changed
     }
 
+    fn partition_of(&self, flow: Flow) -> u32 {
+        self.places[flow.index()].partition
+    }
+
     fn forget(&mut self, flow: Flow) {
         self.unseat(flow);
     }

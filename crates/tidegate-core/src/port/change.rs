@@ -31,6 +31,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.datapath.buffer.change(flow, share, self.datapath.queues.occupancy())
     }
 
+    /// The partition of the buffer that `flow` is in; 0 without partitions.
+    pub fn partition_of(&self, flow: Flow) -> u32 {
+        self.datapath.buffer.partition_of(flow)
+    }
+
     /// `flow` takes no more packets: those that come are dropped as [`DropReason::Removed`]. Its place is vacant when its queue is empty. A flow that
     /// drains keeps its parameters until then.
     pub fn remove_flow<O: Observer<P>>(&mut self, now: Time, flow: Flow, leaving: Leaving, observer: &mut O) {

@@ -2,7 +2,7 @@
 
 use super::blocking::{self, Calls};
 use super::gates::{SCENARIOS, draws, gates};
-use super::lot::{Case, Load, PATHS};
+use super::lot::{Case, Load, Mode, PATHS};
 use super::node::{Options, Tolerance};
 use super::results::{Results, estimate};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
@@ -406,5 +406,51 @@ pub fn blocking(progress: &dyn Fn(f64)) -> Figure {
     }
     progress(1.0);
     figure.tables.push(Table::new("Blocking", &["setting", "measured", "expected"], rows));
+    figure
+}
+
+/// The flow modes of the spec: flows that come and go in the parking lot.
+pub fn flow_modes(progress: &dyn Fn(f64)) -> Figure {
+    let mut figure = figure(
+        "flow-modes",
+        "Flows that come and go in the parking lot",
+        "section 4.1: set-up and tear-down of flows",
+        &[
+            "Flows come with exponential times of 50 s and hold 100 s on average; admission control keeps the promises of those that are admitted.",
+        ],
+        &[
+            "The paper does not say which of its flows come and go. Four readings: controlled load asks until it is admitted (admitted), comes and goes beside \
+             permanent guaranteed flows (mixed), each entry of Table 3 has at most one flow (slots) or is a Poisson process (dynamic).",
+            "Loads, delays and losses are far from the paper's in every reading: what was run there is not derivable from its text.",
+            "E10: on one link with two guaranteed flows the measured load admits more flows than their peaks would, and fewer than their means.",
+        ],
+    );
+    let case = |load, mode| Case { mode, seconds: 300, ..Case::new(load, Options::literal()) };
+    let runs = [
+        ("light, admitted", case(Load::LIGHT, Mode::Admitted)),
+        ("light, mixed", case(Load::LIGHT, Mode::Mixed)),
+        ("light, slots", case(Load::LIGHT, Mode::Slots)),
+        ("light, dynamic", case(Load::LIGHT, Mode::Dynamic)),
+        ("heavy, admitted", case(Load::HEAVY, Mode::Admitted)),
+        ("heavy, mixed", case(Load::HEAVY, Mode::Mixed)),
+        ("heavy, slots", case(Load::HEAVY, Mode::Slots)),
+        ("heavy, dynamic", case(Load::HEAVY, Mode::Dynamic)),
+    ];
+    let names = runs.each_ref().map(|(name, _)| *name);
+    let results = run_all(runs.map(|(_, case)| case), progress);
+    let mut head = HEAD.to_vec();
+    head.push("blocked GS, CL %");
+    let mut rows = Vec::new();
+    for (name, results) in names.iter().zip(&results) {
+        figure.gates.extend(common(name, results, BOUND_MS).into_iter().take(1));
+        figure.gates.push(each(&format!("R1, {name}: guaranteed packets lost"), "packets", &results.lost[0], 0.0, 0.0));
+        figure.gates.push(each(&format!("R1, {name}: longest delay of guaranteed flows"), "ms", &results.guaranteed_ms[0], NONE, BOUND_MS));
+        figure.gates.push(each(&format!("R1, {name}: longest delay of controlled load"), "ms", &results.controlled_ms[0], NONE, 20.0));
+        let mut row = row(name, results);
+        let blocked = |values: &Vec<f64>| if values.is_empty() { "-".to_owned() } else { with_interval(values, 0) };
+        row.push(format!("{}, {}", blocked(&results.blocked[0]), blocked(&results.blocked[1])));
+        rows.push(row);
+    }
+    figure.tables.push(Table::new("Flow modes", &head, rows));
     figure
 }

@@ -3,8 +3,9 @@
 //! Path `Gk` enters at switch `k` and leaves at switch 5 to a host link of its own. Each path has one guaranteed flow, some of controlled load and
 //! some TCP connections. Links have 10 Mbit/s, packets 1 kbit.
 
-use super::node::{Member, Options, node};
+use super::node::{Member, Options, Tolerance, node};
 use super::packets::{PACKET, header, mbps};
+use tidegate_core::admission::{LinkSettings, Service, Target, TrafficSpec};
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::port::PortSetup;
@@ -14,7 +15,9 @@ use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::source::{Cbr, OnOff};
 use tidegate_sim::tcp::{AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings};
-use tidegate_sim::{Control, Experiment, FlowSpec, Holding, Impairment, Link, LinkId, Network, NodeId, Outcome, Remainder, Source, run};
+use tidegate_sim::{
+    Arrivals, Calls, Control, Experiment, FlowSpec, Holding, Impairment, Link, LinkId, Network, NodeId, Outcome, Remainder, Source, run,
+};
 
 /// The switches but the last, that is the paths and the links between switches.
 pub const PATHS: usize = 4;
@@ -55,10 +58,52 @@ impl Load {
     pub const H2_NC: Load = Load { non_conforming: true, ..Load::H2 };
 }
 
+/// How flows come and go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Table 3: all flows are permanent, and nothing is refused.
+    Static,
+    /// Flows of controlled load ask until they are admitted, and stay.
+    Admitted,
+    /// Guaranteed flows are permanent; each of controlled load idles 50 s, asks, and holds 100 s.
+    Mixed,
+    /// So do all flows.
+    Slots,
+    /// Each entry of Table 3 is a Poisson process of requests, 50 s apart, that hold 100 s.
+    Dynamic,
+}
+
+impl Mode {
+    /// The flows that one entry of Table 3 may have at once.
+    fn places(self, service: ServiceClass) -> usize {
+        match (self, service) {
+            (Mode::Dynamic, ServiceClass::Guaranteed) => 8,
+            (Mode::Dynamic, ServiceClass::ControlledLoad) => 12,
+            _ => 1,
+        }
+    }
+
+    /// True if flows of this service ask to be admitted.
+    pub fn asks(self, service: ServiceClass) -> bool {
+        self.arrivals(service) != Arrivals::Permanent
+    }
+
+    fn arrivals(self, service: ServiceClass) -> Arrivals {
+        let seconds = Duration::from_seconds;
+        match (self, service) {
+            (Mode::Dynamic, _) => Arrivals::Poisson(seconds(50)),
+            (Mode::Admitted, ServiceClass::ControlledLoad) => Arrivals::AfterLast(Duration::from_milliseconds(500)),
+            (Mode::Mixed, ServiceClass::ControlledLoad) | (Mode::Slots, _) => Arrivals::AfterLast(seconds(50)),
+            _ => Arrivals::Permanent,
+        }
+    }
+}
+
 /// A run with several seeds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
     pub load: Load,
+    pub mode: Mode,
     pub node: Options,
     /// A constant delay of the end systems, in microseconds.
     pub end_system: u64,
@@ -75,28 +120,32 @@ pub struct Case {
 pub struct Role {
     pub service: ServiceClass,
     pub path: usize,
+    /// The entry of Table 3 that it belongs to.
+    pub entry: usize,
     /// It breaks its contract.
     pub rogue: bool,
 }
 
 /// The flows of a load, in the order of the network and of every node's members.
-pub fn roles(load: &Load) -> Vec<Role> {
-    let mut roles = Vec::new();
-    let all = |count: usize, service| (0..PATHS).flat_map(move |path| (0..count).map(move |number| (path, number, service)));
+pub fn roles(load: &Load, mode: Mode) -> Vec<Role> {
+    let (mut roles, mut entry) = (Vec::new(), 0);
     let services =
         [(1, ServiceClass::Guaranteed), (load.controlled, ServiceClass::ControlledLoad), (load.connections, ServiceClass::BestEffort)];
-    for (path, number, service) in services.into_iter().flat_map(|(count, service)| all(count, service)) {
-        let rogue = load.non_conforming && service == ServiceClass::ControlledLoad && path + 1 == PATHS && number == 0;
-        roles.push(Role { service, path, rogue });
+    for (count, service) in services {
+        for (path, number) in (0..PATHS).flat_map(|path| (0..count).map(move |number| (path, number))) {
+            let rogue = load.non_conforming && service == ServiceClass::ControlledLoad && path + 1 == PATHS && number == 0;
+            roles.extend(vec![Role { service, path, entry, rogue }; mode.places(service)]);
+            entry += 1;
+        }
     }
-    roles.extend(load.flood.map(|_| Role { service: ServiceClass::Guaranteed, path: PATHS - 1, rogue: true }));
+    roles.extend(load.flood.map(|_| Role { service: ServiceClass::Guaranteed, path: PATHS - 1, entry, rogue: true }));
     roles
 }
 
 impl Case {
     /// 300 s with a warm-up of 50 s and eight seeds.
     pub fn new(load: Load, node: Options) -> Case {
-        Case { load, node, end_system: 0, fixed_timeout: false, seconds: 300, warm_up: 50, seeds: 8, first_seed: 1 }
+        Case { load, mode: Mode::Static, node, end_system: 0, fixed_timeout: false, seconds: 300, warm_up: 50, seeds: 8, first_seed: 1 }
     }
 
     pub fn run(&self) -> Outcome {
@@ -112,7 +161,7 @@ impl Case {
 
     fn network(&self) -> Network {
         let mut network = Network { nodes: (1..=PATHS + 1).map(|number| format!("switch {number}")).collect(), ..Network::default() };
-        let roles = roles(&self.load);
+        let roles = roles(&self.load, self.mode);
         for switch in 0..PATHS {
             let members: Vec<Option<Member>> = roles.iter().map(|role| (role.path <= switch).then(|| self.member(role, switch))).collect();
             let (port, delay) = (node(&members, &self.node), PROPAGATION + PROCESSING);
@@ -121,12 +170,48 @@ impl Case {
         for (index, role) in roles.iter().enumerate() {
             self.connect(&mut network, index, role);
         }
+        if self.mode != Mode::Static {
+            self.add_calls(&mut network, &roles);
+        }
         network
+    }
+
+    /// Lets flows come and go, one kind of calls for each entry of Table 3.
+    fn add_calls(&self, network: &mut Network, roles: &[Role]) {
+        network.links[..PATHS].iter_mut().for_each(|link| link.admission = Some(LinkSettings::new(mbps(10.0), 1000, 500_000)));
+        let entries = roles.iter().map(|role| role.entry + 1).max().unwrap_or(0);
+        for entry in 0..entries {
+            let flows: Vec<usize> = (0..roles.len()).filter(|&flow| roles[flow].entry == entry).collect();
+            let service = roles[flows[0]].service;
+            let (burst, rate, target, asks) = match service {
+                ServiceClass::Guaranteed => (15_000, 1.5, Some(Target::Rate(1_500_000)), Service::Guaranteed),
+                ServiceClass::ControlledLoad => (20_000, 1.0, None, Service::ControlledLoad),
+                ServiceClass::BestEffort => continue,
+            };
+            network.calls.push(Calls {
+                name: format!("entry {entry}"),
+                flows,
+                arrivals: self.mode.arrivals(service),
+                hold: if self.mode == Mode::Admitted { Duration::from_seconds(1_000_000) } else { Duration::from_seconds(100) },
+                traffic: TrafficSpec::new(1000, burst, mbps(rate), mbps(1.5)).expect("the bucket holds a packet"),
+                target,
+                service: asks,
+                enforces_reserve: self.node.enforces_reserve,
+                tolerance: match self.node.tolerance {
+                    Tolerance::Constant(microseconds) => Some(Duration::from_picoseconds(microseconds * 1_000_000)),
+                    Tolerance::Jitter => None,
+                },
+            });
+        }
     }
 
     /// What a node on the path of a flow knows of it.
     fn member(&self, role: &Role, switch: usize) -> Member {
         let upstream = (switch - role.path) as u64;
+        if self.mode != Mode::Static && role.service != ServiceClass::BestEffort {
+            // The place is vacant until a call is set up.
+            return Member { service: role.service, rate: 0.001, burst: 20, upstream };
+        }
         match role.service {
             ServiceClass::Guaranteed if role.rogue => Member::guaranteed(0.1, 1, upstream),
             ServiceClass::Guaranteed => Member::guaranteed(1.5, 15, upstream),

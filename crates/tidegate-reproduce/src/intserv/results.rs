@@ -30,13 +30,15 @@ pub struct Results {
     pub rogue_loss: Vec<f64>,
     pub rogue_ms: Vec<f64>,
     pub reordered: Vec<f64>,
+    /// The requests that were refused, in percent: guaranteed and controlled load; empty if no flow asks.
+    pub blocked: [Vec<f64>; 2],
     /// The delays on path G1 of the guaranteed flow and of the first of controlled load, over all seeds.
     pub delays: [Histogram; 2],
 }
 
 impl Results {
     pub fn of(case: &Case, outcome: &Outcome) -> Results {
-        let roles = roles(&case.load);
+        let roles = roles(&case.load, case.mode);
         let seconds = (case.seconds - case.warm_up) as f64;
         let lots: Vec<Lot<'_>> = outcome.replications.iter().map(|run| Lot { roles: &roles, run, seconds }).collect();
         let each = |of: &dyn Fn(&Lot<'_>) -> f64| -> Vec<f64> { lots.iter().map(of).collect() };
@@ -77,6 +79,7 @@ impl Results {
                     .map(|(flow, _)| flow.reordered as f64)
                     .sum()
             }),
+            blocked: services(outcome, case, &roles),
             delays,
         }
     }
@@ -95,6 +98,23 @@ impl Results {
         };
         self.tcp.iter().map(spread).collect()
     }
+}
+
+/// The requests of either service that were refused, in percent by seed.
+fn services(outcome: &Outcome, case: &Case, roles: &[Role]) -> [Vec<f64>; 2] {
+    [ServiceClass::Guaranteed, ServiceClass::ControlledLoad].map(|service| {
+        if !case.mode.asks(service) {
+            return Vec::new();
+        }
+        let is_of_service = |entry: usize| roles.iter().any(|role| role.entry == entry && role.service == service);
+        let blocked = |run: &Replication| {
+            let calls = run.calls.iter().enumerate().filter(|(entry, _)| is_of_service(*entry));
+            let (refused, requests) =
+                calls.fold((0, 0), |(refused, requests), (_, calls)| (refused + calls.all_refused(), requests + calls.requests));
+            100.0 * refused as f64 / requests as f64
+        };
+        outcome.replications.iter().map(blocked).collect()
+    })
 }
 
 /// The mean over the seeds with its interval.

@@ -14,6 +14,7 @@ use crate::time::NEVER;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::admission::{Answer, Constraint, Demand, FlowSpec, Hop, PathAdmission, ReserveError, Service};
+use tidegate_core::buffer::FlowShare;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Leaving;
 use tidegate_core::scheduler::{FlowParameters, Profile, ServiceClass};
@@ -40,7 +41,13 @@ struct Call {
     calls: usize,
     flow: usize,
     is_free: bool,
-    /// Its allocation at each port that admits flows, in the order of the path.
+    /// Its path: each link with the number of its port for admission, if it admits, and its propagation delay.
+    path: Vec<(usize, Option<u32>, u64)>,
+    /// The ports on the path that admit flows.
+    ports: Vec<u32>,
+    /// The partition of the buffer at each place of the path.
+    partitions: Vec<u32>,
+    /// Its allocation at each of them.
     hops: Vec<Hop>,
 }
 
@@ -49,10 +56,6 @@ struct Kind<'a> {
     stream: Stream,
     /// Its flows, by their calls.
     members: std::ops::Range<usize>,
-    /// Its path: each link with the number of its port for admission, if it admits, and its propagation delay.
-    path: Vec<(usize, Option<u32>, u64)>,
-    /// The ports on the path that admit flows.
-    ports: Vec<u32>,
     statistics: CallStatistics,
     held: TimeWeighted,
 }
@@ -89,31 +92,33 @@ impl<'a> Signalling<'a> {
         signalling.controlled.resize(port_of.iter().flatten().count(), Vec::new());
         let _ = admission;
         for calls in &network.calls {
-            let path: Vec<(usize, Option<u32>, u64)> = network.flows[calls.flows[0]]
-                .path
-                .iter()
-                .map(|link| (link.0, port_of[link.0], network.links[link.0].propagation.picoseconds()))
-                .collect();
             let first = signalling.calls.len();
-            signalling.calls.extend(calls.flows.iter().map(|&flow| Call {
-                calls: signalling.kinds.len(),
-                flow,
-                is_free: true,
-                hops: Vec::new(),
-            }));
+            for &flow in &calls.flows {
+                let hop = |link: &LinkId| (link.0, port_of[link.0], network.links[link.0].propagation.picoseconds());
+                let path: Vec<(usize, Option<u32>, u64)> = network.flows[flow].path.iter().map(hop).collect();
+                let ports = path.iter().filter_map(|&(_, port, _)| port).collect();
+                signalling.calls.push(Call {
+                    calls: signalling.kinds.len(),
+                    flow,
+                    is_free: true,
+                    path,
+                    ports,
+                    partitions: Vec::new(),
+                    hops: Vec::new(),
+                });
+            }
             signalling.kinds.push(Kind {
                 calls,
                 stream: Stream::new(experiment.seed, replication, &format!("calls {}", calls.name)),
                 members: first..signalling.calls.len(),
-                ports: path.iter().filter_map(|&(_, port, _)| port).collect(),
-                path,
                 statistics: CallStatistics::default(),
                 held: TimeWeighted::new(0),
             });
         }
         // The places of calls are vacant until they are set up.
         for call in 0..signalling.calls.len() {
-            for place in 0..signalling.kinds[signalling.calls[call].calls].path.len() {
+            for place in 0..signalling.calls[call].path.len() {
+                signalling.note_partition(call, place, plane);
                 signalling.vacate(0, call, place, plane);
             }
         }
@@ -122,6 +127,19 @@ impl<'a> Signalling<'a> {
         }
         plane.agenda.set_signalling(signalling.next());
         signalling
+    }
+
+    /// Notes the partition that the flow has at this place of its path before it is vacated.
+    fn note_partition(&mut self, call: usize, place: usize, plane: &DataPlane) {
+        let Call { flow, path, partitions, .. } = &mut self.calls[call];
+        let queue = queue_at(plane.flows.routes, *flow, place);
+        partitions.push(match &plane.links[path[place].0].port {
+            LinkPort::Driven(driven) => match &driven.kind {
+                PortKind::Packets { port, .. } => port.partition_of(queue),
+                PortKind::Cells(_) | PortKind::Adapter(_) => 0,
+            },
+            LinkPort::Fifo(_) => 0,
+        });
     }
 
     fn enter_first(&mut self, kind: usize) {
@@ -193,8 +211,7 @@ impl<'a> Signalling<'a> {
             self.kinds[number].statistics.without_place += 1;
             return;
         };
-        let kind = &self.kinds[number];
-        let spec = spec_of(kind.calls, &kind.ports, self.calls[call].flow);
+        let spec = spec_of(self.kinds[number].calls, &self.calls[call]);
         let Some((admission, _)) = &mut plane.admission else { return };
         match admission.allocate(&spec) {
             Ok(Answer::Admitted(admitted)) => {
@@ -203,7 +220,7 @@ impl<'a> Signalling<'a> {
                 self.set_up(now, call, 0, sources, plane);
             }
             Ok(Answer::Refused(refused)) => {
-                let link = kind.path.iter().find(|(_, port, _)| *port == Some(refused.port)).map_or(0, |&(link, ..)| link);
+                let link = self.calls[call].path.iter().find(|(_, port, _)| *port == Some(refused.port)).map_or(0, |&(link, ..)| link);
                 self.refuse(now, call, link, refused.constraint);
             }
             // The network has been checked, and a flow is asked for only while it is free.
@@ -213,8 +230,7 @@ impl<'a> Signalling<'a> {
 
     /// Reserves at the ports from this place of the path on that the set-up passes at this instant.
     fn set_up(&mut self, now: u64, call: usize, place: usize, sources: &mut Sources, plane: &mut DataPlane) {
-        let number = self.calls[call].calls;
-        let Some(&(link, port, propagation)) = self.kinds[number].path.get(place) else {
+        let Some(&(link, port, propagation)) = self.calls[call].path.get(place) else {
             return self.hold(now, call, sources, plane);
         };
         if let Some(port) = port {
@@ -230,10 +246,11 @@ impl<'a> Signalling<'a> {
     }
 
     fn reserve(&mut self, now: u64, call: usize, port: u32, plane: &mut DataPlane) -> Result<(), Constraint> {
-        let Call { calls, flow, hops, .. } = &self.calls[call];
+        let asking = &self.calls[call];
+        let Call { calls, flow, hops, .. } = asking;
         let kind = &self.kinds[*calls];
         let (Some((admission, _)), Some(hop)) = (&mut plane.admission, hops.iter().find(|hop| hop.port == port)) else { return Ok(()) };
-        let demand = Demand::at(&spec_of(kind.calls, &kind.ports, *flow), hop);
+        let demand = Demand::at(&spec_of(kind.calls, asking), hop);
         let Some(admitting) = admission.link_mut(port) else { return Ok(()) };
         admitting.advance(Time::from_picoseconds(now));
         let id = *flow as u64;
@@ -263,7 +280,7 @@ impl<'a> Signalling<'a> {
         for index in 0..self.controlled[port as usize].len() {
             let other = self.controlled[port as usize][index] as usize;
             if Some(other) != but
-                && let Some(place) = self.kinds[self.calls[other].calls].path.iter().position(|hop| hop.0 == link)
+                && let Some(place) = self.calls[other].path.iter().position(|hop| hop.0 == link)
             {
                 self.fill(now, other, place, port, link, plane);
             }
@@ -272,11 +289,14 @@ impl<'a> Signalling<'a> {
 
     /// Gives the flow's place at a port the parameters that admission says.
     fn fill(&self, now: u64, call: usize, place: usize, port: u32, link: usize, plane: &mut DataPlane) {
-        let Call { calls, flow, hops, .. } = &self.calls[call];
+        let Call { calls, flow, hops, partitions, .. } = &self.calls[call];
         let calls = self.kinds[*calls].calls;
         let Some((admission, _)) = &plane.admission else { return };
         let rate = admission.rate_of(port, *flow as u64).unwrap_or(0).max(Rate::MIN.bits_per_second());
-        let jitter = hops.iter().find(|hop| hop.port == port).map_or(Duration::ZERO, |hop| hop.tolerance);
+        let hop = hops.iter().find(|hop| hop.port == port).copied().unwrap_or_default();
+        let jitter = hop.tolerance;
+        let reserve = (calls.enforces_reserve && hop.buffer > 0).then(|| u32::try_from(hop.buffer / 8).unwrap_or(u32::MAX));
+        let share = FlowShare { partition: partitions[place], reserve, ..FlowShare::default() };
         let tolerance = calls.tolerance.unwrap_or(jitter);
         let declared = calls.traffic;
         let jitter_bits = u128::from(declared.rate().bits_per_second()) * u128::from(tolerance.picoseconds()) / 1_000_000_000_000;
@@ -293,6 +313,8 @@ impl<'a> Signalling<'a> {
         let queue = queue_at(plane.flows.routes, *flow, place);
         let LinkPort::Driven(driven) = &mut plane.links[link].port else { return };
         let PortKind::Packets { port, .. } = &mut driven.kind else { return };
+        let shared = port.change_share(queue, &share);
+        debug_assert!(shared.is_ok(), "{shared:?}");
         let filled = port.change_flow(Time::from_picoseconds(now), queue, &parameters);
         debug_assert!(filled.is_ok(), "{filled:?}");
         // A head may be eligible sooner.
@@ -347,8 +369,8 @@ impl<'a> Signalling<'a> {
 
     /// Leaves the port at this place if the queue is empty, else looks again later. The release follows the last packet to the next port.
     fn release(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
-        let Call { calls, flow, .. } = self.calls[call];
-        let Some(&(link, _, propagation)) = self.kinds[calls].path.get(place) else { return self.free(now, call) };
+        let Call { flow, ref path, .. } = self.calls[call];
+        let Some(&(link, _, propagation)) = path.get(place) else { return self.free(now, call) };
         let queue = queue_at(plane.flows.routes, flow, place);
         let state = &plane.links[link];
         let last_transmission = state.rest.longest_transmission;
@@ -360,7 +382,7 @@ impl<'a> Signalling<'a> {
     }
 
     fn leave_port(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
-        let (link, port, _) = self.kinds[self.calls[call].calls].path[place];
+        let (link, port, _) = self.calls[call].path[place];
         let (Some(port), Some((admission, _))) = (port, &mut plane.admission) else { return };
         self.controlled[port as usize].retain(|&other| other as usize != call);
         if let Some(admitting) = admission.link_mut(port) {
@@ -373,16 +395,16 @@ impl<'a> Signalling<'a> {
 
     /// Makes the flow's place at a port that admits flows vacant.
     fn vacate(&self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
-        let Call { calls, flow, .. } = self.calls[call];
-        let (link, Some(_), _) = self.kinds[calls].path[place] else { return };
+        let Call { flow, ref path, .. } = self.calls[call];
+        let (link, Some(_), _) = path[place] else { return };
         let queue = queue_at(plane.flows.routes, flow, place);
         plane.remove_flow(now, link, queue, Leaving::Drain);
     }
 }
 
 /// The request of a call, over the ports of its path that admit flows.
-fn spec_of<'a>(calls: &Calls, ports: &'a [u32], flow: usize) -> FlowSpec<'a> {
-    FlowSpec { id: flow as u64, path: ports, traffic: calls.traffic, target: calls.target, kind: calls.service }
+fn spec_of<'a>(calls: &Calls, call: &'a Call) -> FlowSpec<'a> {
+    FlowSpec { id: call.flow as u64, path: &call.ports, traffic: calls.traffic, target: calls.target, kind: calls.service }
 }
 
 /// The queue of a flow's packets at this place of its path.
