@@ -43,3 +43,6 @@ pub const EXPERIMENT: Experiment = Experiment {
         Plan { id: "blocking", effort: 4, run: figures::blocking },
     ],
 };
+
+#[cfg(test)]
+mod tests;

@@ -451,6 +451,21 @@ pub fn flow_modes(progress: &dyn Fn(f64)) -> Figure {
         row.push(format!("{}, {}", blocked(&results.blocked[0]), blocked(&results.blocked[1])));
         rows.push(row);
     }
+    let one_link = |interval| Case { seconds: 200, warm_up: 1, ..case(Load::LIGHT, Mode::OneLink(interval)) };
+    let results = run_all([one_link(6250), one_link(5000), one_link(4167)], progress);
+    for (load, results) in [0.8, 1.0, 1.2].into_iter().zip(&results) {
+        let name = format!("E10, load {load}");
+        let held = estimate(&results.held).mean;
+        figure.gates.push(Gate::between(
+            format!("{name}: mean flows of controlled load"),
+            "flows",
+            vec![held],
+            Some(vec![4.6]),
+            Some(vec![5.8]),
+        ));
+        figure.gates.push(each(&format!("{name}: controlled-load packets lost"), "packets", &results.lost[1], 0.0, 0.0));
+        figure.gates.push(each(&format!("{name}: longest delay of controlled load"), "ms", &results.controlled_ms[0], NONE, 20.0));
+    }
     figure.tables.push(Table::new("Flow modes", &head, rows));
     figure
 }

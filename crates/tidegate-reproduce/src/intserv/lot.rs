@@ -71,6 +71,8 @@ pub enum Mode {
     Slots,
     /// Each entry of Table 3 is a Poisson process of requests, 50 s apart, that hold 100 s.
     Dynamic,
+    /// One link with two permanent guaranteed flows and four Poisson processes of controlled load, this many milliseconds apart, that hold 40 s (E10).
+    OneLink(u64),
 }
 
 impl Mode {
@@ -79,6 +81,7 @@ impl Mode {
         match (self, service) {
             (Mode::Dynamic, ServiceClass::Guaranteed) => 8,
             (Mode::Dynamic, ServiceClass::ControlledLoad) => 12,
+            (Mode::OneLink(_), ServiceClass::ControlledLoad) => 24,
             _ => 1,
         }
     }
@@ -92,6 +95,7 @@ impl Mode {
         let seconds = Duration::from_seconds;
         match (self, service) {
             (Mode::Dynamic, _) => Arrivals::Poisson(seconds(50)),
+            (Mode::OneLink(interval), ServiceClass::ControlledLoad) => Arrivals::Poisson(Duration::from_milliseconds(interval)),
             (Mode::Admitted, ServiceClass::ControlledLoad) => Arrivals::AfterLast(Duration::from_milliseconds(500)),
             (Mode::Mixed, ServiceClass::ControlledLoad) | (Mode::Slots, _) => Arrivals::AfterLast(seconds(50)),
             _ => Arrivals::Permanent,
@@ -132,7 +136,14 @@ pub fn roles(load: &Load, mode: Mode) -> Vec<Role> {
     let services =
         [(1, ServiceClass::Guaranteed), (load.controlled, ServiceClass::ControlledLoad), (load.connections, ServiceClass::BestEffort)];
     for (count, service) in services {
-        for (path, number) in (0..PATHS).flat_map(|path| (0..count).map(move |number| (path, number))) {
+        let is_one_link = matches!(mode, Mode::OneLink(_));
+        let first = if is_one_link { PATHS - 1 } else { 0 };
+        let count = match service {
+            ServiceClass::Guaranteed if is_one_link => 2,
+            ServiceClass::ControlledLoad if is_one_link => 4,
+            _ => count,
+        };
+        for (path, number) in (first..PATHS).flat_map(|path| (0..count).map(move |number| (path, number))) {
             let rogue = load.non_conforming && service == ServiceClass::ControlledLoad && path + 1 == PATHS && number == 0;
             roles.extend(vec![Role { service, path, entry, rogue }; mode.places(service)]);
             entry += 1;
@@ -192,7 +203,11 @@ impl Case {
                 name: format!("entry {entry}"),
                 flows,
                 arrivals: self.mode.arrivals(service),
-                hold: if self.mode == Mode::Admitted { Duration::from_seconds(1_000_000) } else { Duration::from_seconds(100) },
+                hold: match self.mode {
+                    Mode::Admitted => Duration::from_seconds(1_000_000),
+                    Mode::OneLink(_) => Duration::from_seconds(40),
+                    _ => Duration::from_seconds(100),
+                },
                 traffic: TrafficSpec::new(1000, burst, mbps(rate), mbps(1.5)).expect("the bucket holds a packet"),
                 target,
                 service: asks,

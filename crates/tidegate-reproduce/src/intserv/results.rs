@@ -32,6 +32,8 @@ pub struct Results {
     pub reordered: Vec<f64>,
     /// The requests that were refused, in percent: guaranteed and controlled load; empty if no flow asks.
     pub blocked: [Vec<f64>; 2],
+    /// The mean number of calls of controlled load that hold.
+    pub held: Vec<f64>,
     /// The delays on path G1 of the guaranteed flow and of the first of controlled load, over all seeds.
     pub delays: [Histogram; 2],
 }
@@ -80,6 +82,11 @@ impl Results {
                     .sum()
             }),
             blocked: services(outcome, case, &roles),
+            held: each(&|lot| {
+                let is_controlled =
+                    |entry: usize| roles.iter().any(|role| role.entry == entry && role.service == ServiceClass::ControlledLoad);
+                lot.run.calls.iter().enumerate().filter(|(entry, _)| is_controlled(*entry)).map(|(_, calls)| calls.mean_held).sum()
+            }),
             delays,
         }
     }
