@@ -4,10 +4,10 @@ use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_report::{
-    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, ReplicationRow,
-    Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary,
+    CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult,
+    RefusalCount, ReplicationRow, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary,
 };
-use tidegate_sim::statistics::outcome::ClassOutcome;
+use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome};
 use tidegate_sim::statistics::{DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, TaggedOutcome, TcpOutcome};
 use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
 
@@ -28,6 +28,7 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
         }
     }
     run.tcp_fairness = outcome.tcp_fairness().as_ref().map(estimate);
+    run.calls = outcome.calls.iter().map(|calls| call_result(calls, outcome)).collect();
     run.replications = replication_rows(outcome);
     for port in &outcome.ports {
         run.ports.push(port_result(port));
@@ -116,6 +117,23 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
         delay: flow.delay.as_ref().and_then(delay_summary),
         tcp: flow.tcp.as_ref().map(tcp_result),
         tagging: flow.tagged.as_ref().map(tagging_result),
+    }
+}
+
+fn call_result(calls: &CallOutcome, outcome: &Outcome) -> CallResult {
+    let refused = calls.refused.iter().map(|&(link, constraint, requests)| RefusalCount {
+        port: outcome.ports[link.0].name.clone(),
+        reason: constraint.to_string(),
+        requests,
+    });
+    CallResult {
+        name: calls.name.clone(),
+        requests: calls.requests,
+        admitted: calls.admitted,
+        refused: refused.collect(),
+        without_place: calls.without_place,
+        blocking: (calls.requests > 0).then(|| estimate(&calls.blocking)),
+        mean_held: estimate(&calls.mean_held),
     }
 }
 

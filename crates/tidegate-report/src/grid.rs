@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, TaggingResult,
-    TcpResult, TransferSummary, Volume,
+    CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run,
+    TaggingResult, TcpResult, TransferSummary, Volume,
 };
 use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
 
@@ -273,6 +273,25 @@ pub(crate) fn colours(run: &Run, limit: usize) -> Option<Grid> {
     columns.add(number_column("tagged packets"), |(_, tagging)| count(tagging.tagged_offered.packets));
     columns.add(number_column("delivered"), |(_, tagging)| count(tagging.tagged_sent.packets));
     columns.grid("senders that tag", left_out, rows)
+}
+
+/// The calls of a run; `None` if nothing asks for admission.
+pub(crate) fn calls(run: &Run) -> Option<Grid> {
+    let mut columns = Columns::<&CallResult>::new("calls", |calls| &calls.name);
+    columns.add(number_column("requests"), |calls| count(calls.requests));
+    columns.add(number_column("admitted"), |calls| count(calls.admitted));
+    columns.add(number_column("no place"), |calls| count(calls.without_place));
+    columns.add(text_column("refused"), |calls| {
+        let refused =
+            calls.refused.iter().map(|refused| format!("{} at {}: {}", quantity::count(refused.requests), refused.port, refused.reason));
+        let refused: Vec<String> = refused.collect();
+        if refused.is_empty() { Cell::nothing() } else { Cell::plain(refused.join(", ")) }
+    });
+    columns.add(number_column("blocking"), |calls| {
+        calls.blocking.map_or_else(Cell::nothing, |blocking| Cell::estimate(ratio_estimate(blocking)))
+    });
+    columns.add(number_column("mean held"), |calls| Cell::plain(format!("{:.2}", calls.mean_held.mean)));
+    columns.grid("calls", 0, &run.calls)
 }
 
 /// The ports of a run; `None` if it has none.

@@ -195,11 +195,20 @@ fn tables(report: &Report) -> String {
 
 fn tables_of_run(run: &Run) -> String {
     let (connections, colours) = (grid::connections(run, FLOW_LIMIT), grid::colours(run, FLOW_LIMIT));
-    [grid::flows(run, FLOW_LIMIT), connections, colours, grid::ports(run), grid::classes(run), grid::cells(run), grid::drops(run)]
-        .iter()
-        .flatten()
-        .map(|grid| table(grid, grid.title, &run.name))
-        .collect()
+    [
+        grid::flows(run, FLOW_LIMIT),
+        grid::calls(run),
+        connections,
+        colours,
+        grid::ports(run),
+        grid::classes(run),
+        grid::cells(run),
+        grid::drops(run),
+    ]
+    .iter()
+    .flatten()
+    .map(|grid| table(grid, grid.title, &run.name))
+    .collect()
 }
 
 /// A table under `title`; `run` is what it belongs to, for readers who cannot see the heading above.

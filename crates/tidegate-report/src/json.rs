@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::capture::CaptureResult;
-use crate::model::{FlowResult, PortResult, PromiseResult, Report, Run};
+use crate::model::{CallResult, FlowResult, PortResult, PromiseResult, Report, Run};
 
 /// Version of the layout of `summary.json`. It rises when a field changes its meaning or goes; a new field leaves it.
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -33,6 +33,8 @@ struct RunSummary<'a> {
     promises: &'a [PromiseResult],
     flows: &'a [FlowResult],
     ports: &'a [PortResult],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    calls: &'a [CallResult],
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp_fairness: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +49,7 @@ impl<'a> RunSummary<'a> {
             promises: &run.promises,
             flows: &run.flows,
             ports: &run.ports,
+            calls: &run.calls,
             tcp_fairness: run.tcp_fairness.map(|index| index.mean),
             tcp_fairness_half_width: run.tcp_fairness.and_then(|index| index.half_width),
         }

@@ -95,6 +95,9 @@ pub struct Run {
     pub series: Vec<Series>,
     /// Distributions of the flows' delay and jitter.
     pub distributions: Vec<Distribution>,
+    /// What became of calls: requests for admission. Empty if nothing asks for admission.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallResult>,
     /// What was promised to the flows, and whether it held.
     pub promises: Vec<PromiseResult>,
     /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1, as the mean of each replication's; `None` with fewer than two.
@@ -115,6 +118,36 @@ impl Run {
     pub fn promises_kept(&self) -> bool {
         self.promises.iter().all(|promise| promise.kept)
     }
+}
+
+/// Calls of one kind: requests for admission over a path. Counts are sums over the replications.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallResult {
+    /// Their name, unique within the run.
+    pub name: String,
+    /// Requests.
+    pub requests: u64,
+    /// Those that were admitted.
+    pub admitted: u64,
+    /// Those that a link refused, by what was short there.
+    pub refused: Vec<RefusalCount>,
+    /// Those that found no place free.
+    pub without_place: u64,
+    /// The share of requests that were refused, 0 to 1; `None` without a request.
+    pub blocking: Option<Estimate>,
+    /// The mean number of calls that hold, over time.
+    pub mean_held: Estimate,
+}
+
+/// Requests that one link refused for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusalCount {
+    /// The link.
+    pub port: String,
+    /// What was short, such as "rate".
+    pub reason: String,
+    /// How many.
+    pub requests: u64,
 }
 
 /// What one replication measured of a flow or a port. What does not apply is `None`.

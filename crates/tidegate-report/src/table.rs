@@ -42,8 +42,16 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
         text.push('\n');
         text.push_str(&heading(&run_heading(run), options));
         let (connections, colours) = (grid::connections(run, FLOW_LIMIT), grid::colours(run, FLOW_LIMIT));
-        let grids =
-            [grid::flows(run, FLOW_LIMIT), connections, colours, grid::ports(run), grid::classes(run), grid::cells(run), grid::drops(run)];
+        let grids = [
+            grid::flows(run, FLOW_LIMIT),
+            grid::calls(run),
+            connections,
+            colours,
+            grid::ports(run),
+            grid::classes(run),
+            grid::cells(run),
+            grid::drops(run),
+        ];
         let mut first = true;
         for grid in grids.iter().flatten() {
             if !first {

@@ -38,6 +38,13 @@ fn check_run(run: &Run) -> Result<(), ReportError> {
     unique(&at, "port", run.ports.iter().map(|port| port.name.as_str()))?;
     unique(&at, "series", run.series.iter().map(|series| format!("{}: {}", series.kind.name(), series.name)))?;
     unique(&at, "distribution", run.distributions.iter().map(|one| format!("{}: {}", one.kind.name(), one.flow)))?;
+    unique(&at, "calls", run.calls.iter().map(|calls| calls.name.as_str()))?;
+    for calls in &run.calls {
+        let at = format!("{at}, calls `{}`", calls.name);
+        calls.blocking.map_or(Ok(()), |blocking| estimate(&at, "blocking", blocking))?;
+        at_most_one(&at, "blocking", calls.blocking.map_or(0.0, |blocking| blocking.mean))?;
+        estimate(&at, "mean_held", calls.mean_held)?;
+    }
     run.flows.iter().try_for_each(|flow| check_flow(&at, flow))?;
     run.ports.iter().try_for_each(|port| check_port(&at, port))?;
     run.series.iter().try_for_each(|series| check_series(&at, series))?;

@@ -5,6 +5,7 @@ use crate::value::{Leaf, Scalar, one_of};
 use serde_json::{Map, Value, json};
 use tidegate_atm::adapter::Encapsulation;
 use tidegate_cells::{Conflict, Prefetch};
+use tidegate_core::admission::Service;
 use tidegate_core::buffer::Reading;
 use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
@@ -66,6 +67,15 @@ macro_rules! named {
     )*};
 }
 
+/// When requests of calls come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CallArrivals {
+    #[default]
+    Poisson,
+    AfterLast,
+    Permanent,
+}
+
 registered! {
     /// A registered scheduler.
     SchedulerName(SchedulerKind), "scheduler", "a scheduler";
@@ -102,6 +112,17 @@ named! {
         "guaranteed" => ServiceClass::Guaranteed, "a rate, and a bound on the delay (RFC 2212)";
         "controlled-load" => ServiceClass::ControlledLoad, "a rate out of what guaranteed service leaves (RFC 2211)";
         "best-effort" => ServiceClass::BestEffort, "what the other two leave";
+    }
+    /// The service that calls ask for.
+    CallServiceName(Service), "service of calls", "a service" {
+        "guaranteed" => Service::Guaranteed, "a rate at every link, and a bound on the delay (RFC 2212)";
+        "controlled-load" => Service::ControlledLoad, "as on a lightly loaded link, admitted by measurement (RFC 2211)";
+    }
+    /// When requests come.
+    ArrivalsName(CallArrivals), "arrivals of calls", "a kind of arrivals" {
+        "poisson" => CallArrivals::Poisson, "at any time, whatever is under way: a Poisson process";
+        "after-last" => CallArrivals::AfterLast, "for each place by itself, an exponential time after its last call has left or was refused";
+        "permanent" => CallArrivals::Permanent, "for every place once, at the start, without a test; they never leave";
     }
     /// When heads are stamped.
     StampingName(Stamping), "rule of stamps", "a rule of stamps" {

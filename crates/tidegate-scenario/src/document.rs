@@ -13,11 +13,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
+mod calls;
 mod cells;
 mod member;
 mod set;
 mod source;
 
+pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use set::{ColourSetTable, SetTable};
@@ -423,6 +425,9 @@ pub struct LinkTable {
     /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
     #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
     pub mark_above: Option<At<Bytes>>,
+    /// Admission control at the port: calls ask for their rate and their buffer here. Its capacity is the rate of the link.
+    #[schemars(extend("default" = "none: calls pass without asking", "examples" = [{ "utilisation": "90 %" }]))]
+    pub admission: Option<Block<AdmissionTable>>,
     /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
     /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
     /// `overhead = "aal5"` come cell by cell; those from another link of cells come as their cells have left it, if each queue here gets its packets from
@@ -464,6 +469,9 @@ pub struct FlowTable {
     /// `greedy`.
     #[schemars(extend("default" = "none", "examples" = [{ "rate": "1 Mbit/s", "burst": "15 kB" }]))]
     pub shape: Option<Block<ShapeTable>>,
+    /// Makes calls of the flow: it is there only while one is admitted and holds. Its `places` are flows in place of `count`.
+    #[schemars(extend("default" = "none: the flow asks for nothing", "examples" = [{ "service": "guaranteed", "places": 16, "interval": "50 s", "hold": "100 s", "rate": "1 Mbit/s", "burst": "15 kB" }]))]
+    pub calls: Option<Block<CallsTable>>,
     /// When it starts.
     #[schemars(extend("default" = "0 s"))]
     pub start: Option<At<Duration>>,

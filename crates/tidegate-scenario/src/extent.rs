@@ -1,7 +1,7 @@
 //! Refuses files with too many queues or flows before memory is allocated for them.
 
 use crate::diagnostic::Diagnostic;
-use crate::document::{File, PolicyTable};
+use crate::document::{ClassTable, File, PolicyTable};
 
 /// The most queues of a file, counting every policy, every link and every variant.
 const MOST_QUEUES: u64 = 8_388_608;
@@ -33,5 +33,7 @@ pub(crate) fn judge_extent(file: &File, variants: usize, findings: &mut Vec<Diag
 }
 
 fn queues_of(policy: &PolicyTable) -> u64 {
-    policy.class.iter().map(|class| class.queues.as_ref().map_or(1, |queues| queues.value.0)).sum()
+    let queues =
+        |class: &ClassTable| class.queues.as_ref().map_or(1, |at| at.value.0).max(class.places.as_ref().map_or(1, |at| at.value.0));
+    policy.class.iter().map(|class| queues(class)).sum()
 }

@@ -1,8 +1,8 @@
 //! Lists every kind of value. The loader judges a scalar by the name of its leaf, so that all wrong values are reported at once.
 
 use crate::choice::{
-    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, MarksName, OutOfProfileName, PolicerName,
-    ReadingName, SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, ViolationName,
+    Admission, ArrivalsName, BufferName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, MarksName,
+    OutOfProfileName, PolicerName, ReadingName, SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, ViolationName,
 };
 use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -31,5 +31,5 @@ macro_rules! leaves {
 leaves! {
     Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
-    ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, ServiceName, SourceKind, Holding
+    ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding
 }

@@ -50,6 +50,7 @@ pub mod summary;
 pub mod units;
 
 mod buffer;
+mod calls;
 mod capture;
 mod cells;
 mod change;

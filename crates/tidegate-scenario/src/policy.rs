@@ -86,6 +86,8 @@ pub struct Class {
     pub queues: u32,
     /// The scheduler among them.
     pub queue_scheduler: SchedulerKind,
+    /// True if each queue is a place for a call: a member of the scheduler above by itself.
+    pub places: bool,
     /// Its parameters for the scheduler above.
     pub parameters: FlowParameters,
     /// Its guarantee while it is backlogged.
@@ -384,7 +386,12 @@ impl<'a> Resolution<'a> {
                 self.findings.push(at.error(problem).help("choose drr, wrr, wf2q+, dwcs or fifo"));
             }
         }
-        Leaf { given, queues, queue_scheduler, admits: None, marks: false }
+        let places = table.places.as_ref().map(|at| at.value.0 as u32);
+        if let (Some(at), Some(queues)) = (&table.places, &table.queues) {
+            let finding = at.error(format!("class `{}` has both `places` and `queues`", given.name));
+            self.findings.push(finding.context(queues.span.clone(), "its queues").help("keep one of them: a place has a queue of its own"));
+        }
+        Leaf { given, queues: places.unwrap_or(queues), queue_scheduler, places: places.is_some(), admits: None, marks: false }
     }
 
     /// The class for packets that no rule matches. It comes last under strict priority. In rounds it has the least weight beside it, elsewhere 1.
@@ -437,7 +444,7 @@ impl<'a> Resolution<'a> {
             shape_at: None,
             is_added: true,
         };
-        Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin, admits: None, marks: false }
+        Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin, places: false, admits: None, marks: false }
     }
 
     fn policers(&mut self) -> Vec<Option<Policing>> {
@@ -489,6 +496,7 @@ impl<'a> Resolution<'a> {
                 parent: class.given.parent,
                 queues: class.queues,
                 queue_scheduler: class.queue_scheduler,
+                places: class.places,
                 parameters: class.given.parameters(scheduler_of(class.given.parent)),
                 guarantee: tree.class_guarantee(index).clone(),
                 limit: limits.get(index).copied().flatten(),

@@ -1,5 +1,6 @@
 //! Builds a simulation from a file: the network and the experiment.
 
+use crate::calls::{admission, calls, separate};
 use crate::choice::SourceKind;
 use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
@@ -111,7 +112,10 @@ impl Simulation {
             let span = match problem.subject {
                 Subject::Experiment => table.span.clone(),
                 Subject::Link(link) => file.link[link].name.span.clone(),
-                Subject::Calls(_) => table.span.clone(),
+                Subject::Calls(calls) => {
+                    let tables = file.flow.iter().filter_map(|flow| flow.calls.as_ref());
+                    tables.map(|calls| calls.span.clone()).nth(calls).unwrap_or(table.span.clone())
+                }
                 Subject::Flow(flow) => {
                     let group = simulation.groups.iter().rposition(|group| group.first <= flow).unwrap_or(0);
                     file.flow[group].name.span.clone()
@@ -220,6 +224,12 @@ impl Building<'_> {
             match port {
                 Some((port, bounds, adapter)) => {
                     let impairment = self.impairment(table);
+                    let policy = self.policy_of_link.last().and_then(|&index| self.policies[index].as_ref());
+                    let admission = table
+                        .admission
+                        .as_ref()
+                        .zip(policy)
+                        .and_then(|(admits, policy)| admission(admits, policy, port.rate, propagation, self.findings));
                     let cells = table.cells.as_ref().is_some_and(|at| at.value);
                     if let (true, Some(at)) = (cells && adapter.is_some(), &table.cells) {
                         let problem = format!("policy `{}` sends cells itself", table.policy.0);
@@ -246,7 +256,7 @@ impl Building<'_> {
                         impairment,
                         cells,
                         adapter,
-                        admission: None,
+                        admission,
                     });
                     self.bounds_of_link.push(bounds);
                 }
@@ -313,9 +323,10 @@ impl Building<'_> {
             flows: Vec::new(),
             calls: Vec::new(),
         };
-        let mut groups = Vec::new();
+        let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());
         for table in &self.file.flow {
-            let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
+            let places = table.calls.as_ref().map(|calls| calls.places.value.0 as u32);
+            let count = places.unwrap_or(table.count.as_ref().map_or(1, |at| at.value.0 as u32));
             let mut source = source(&table.source, capture, self.findings);
             if let (Some(Source::Capture(_)), Some(header)) = (&source, &table.header) {
                 self.findings.push(header.error("the packets of a capture bring their own headers").help("remove `header`"));
@@ -338,12 +349,21 @@ impl Building<'_> {
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
             self.judge_packets(table, &source, &links);
             self.judge_promise(table, promise, &source, &links);
+            if let Some(block) = &table.calls {
+                let made = calls(table, block, &source, network.flows.len(), &path, &network, self.findings);
+                tables_of_calls.extend(made.is_some().then_some(table));
+                network.calls.extend(made);
+            }
             for index in 0..count {
                 let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
                 let header = endpoint.header(network.flows.len() as u32, index);
                 let stop = table.stop.as_ref().map(|at| at.value);
                 network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging, shaping });
             }
+        }
+        let policies: Option<Vec<&Policy>> = self.policy_of_link.iter().map(|&index| self.policies[index].as_ref()).collect();
+        if let (Some(policies), true) = (policies, self.is_complete) {
+            separate(&mut network, &policies, &tables_of_calls.iter().map(|table| &table.value).collect::<Vec<_>>(), self.findings);
         }
         self.is_complete.then_some(Simulation {
             network,

@@ -191,8 +191,9 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         (rules, false) => plural(rules, "rule"),
     };
     let queues = match (class.queues, &policy.adapter) {
-        (1, _) => String::new(),
+        (1, _) if !class.places => String::new(),
         (queues, Some(_)) => format!("{queues} connections"),
+        (queues, None) if class.places => format!("places for {}", plural(queues as usize, "call")),
         (queues, None) => format!("{queues} queues ({})", class.queue_scheduler.name()),
     };
     let limit = class.limit.map_or(String::new(), |limit| {

@@ -5,6 +5,7 @@ use crate::guarantee::{Guarantee, LeastRate, Service};
 use crate::units::print_rate;
 use crate::value::At;
 use std::collections::HashMap;
+use std::iter::repeat_n;
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{
@@ -129,6 +130,7 @@ impl Tree {
             self.remark_on_delays(node, findings);
             self.judge_slots(node, findings);
             self.judge_services(node, findings);
+            self.judge_places(node, findings);
         }
         for (group, (given, _)) in self.groups.iter().enumerate() {
             if let (Some(rate), Some(share)) = (&given.rate, self.group_offers[group])
@@ -216,12 +218,15 @@ impl Tree {
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
         let setup = Setup { dwcs: self.root.options.dwcs, intserv: self.root.options.intserv, ..Setup::new(self.rate.value, self.longest) };
-        let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
+        let class_of_flow: Vec<usize> =
+            self.classes.iter().enumerate().flat_map(|(index, class)| repeat_n(index, class.queues as usize)).collect();
+        let given_of = |&class: &usize| &self.classes[class].given;
+        let contracts: Vec<Option<ShapingContract>> = class_of_flow.iter().map(given_of).map(|given| given.shape).collect();
         let kind = self.flat_kind();
         let parameters: Vec<FlowParameters> =
-            self.classes.iter().map(|class| FlowParameters { shape: class.given.shape, ..self.parameters(&class.given) }).collect();
+            class_of_flow.iter().map(given_of).map(|given| FlowParameters { shape: given.shape, ..self.parameters(given) }).collect();
         let scheduler = kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
-            self.refused(None, flow.map(|flow| Member::Class(flow.index())), parameter, problem)
+            self.refused(None, flow.map(|flow| Member::Class(class_of_flow[flow.index()])), parameter, problem)
         })?;
         if kind.shapes() || contracts.iter().all(Option::is_none) {
             return Ok(scheduler);
@@ -229,13 +234,13 @@ impl Tree {
         let shaped = Shaped::new(scheduler, &contracts);
         shaped
             .map(|shaped| AnyScheduler::Shaped(Box::new(shaped)))
-            .map_err(|(flow, error)| Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}")))
+            .map_err(|(flow, error)| Diagnostic::error(given_of(&class_of_flow[flow.index()]).at.clone(), format!("`shape`: {error}")))
     }
 
     /// The names of the nodes, in the order in which the hierarchy has them: the link, groups, classes of several queues.
     pub fn node_names(&self) -> Vec<String> {
         let groups = self.order.iter().map(|&group| format!("group {}", self.groups[group].0.name));
-        let classes = self.classes.iter().filter(|class| class.queues > 1).map(|class| format!("class {}", class.given.name));
+        let classes = self.classes.iter().filter(|class| class.has_node()).map(|class| format!("class {}", class.given.name));
         std::iter::once(String::new()).chain(groups).chain(classes).collect()
     }
 
@@ -258,7 +263,7 @@ impl Tree {
             let parent = index_of(class.given.parent);
             let parameters = self.parameters(&class.given);
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
-            if class.queues > 1 {
+            if class.has_node() {
                 let rate = self.rate_of_queues(index);
                 let node = NodeSpec::new(Some(parent), class.queue_scheduler, rate, parameters);
                 nodes.push(NodeSpec { shape: class.given.shape, ..node });

@@ -94,6 +94,10 @@ member! {
         /// in order and heavy ones do not hurt light ones.
         #[schemars(extend("default" = 1, "examples" = [1024]))]
         pub queues: Option<At<Whole<1, 1_048_576>>>,
+        /// For `intserv` above: the number of calls that the class has room for, in place of `queues`. Each has a queue of its own, which the scheduler
+        /// above serves as a member by itself, with the service and the rate that admission gives the call. Places that no `calls` use get best effort.
+        #[schemars(extend("default" = "none: the class is for no calls", "examples" = [16]))]
+        pub places: Option<At<Whole<1, 65_536>>>,
         /// The order of service among the queues of the class, if it has several.
         #[schemars(extend("default" = "drr"))]
         pub queue_scheduler: Option<At<SchedulerName>>,

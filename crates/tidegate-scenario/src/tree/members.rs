@@ -126,10 +126,19 @@ pub(crate) struct Leaf {
     pub given: Given,
     pub queues: u32,
     pub queue_scheduler: SchedulerKind,
+    /// True if each queue is a place for a call: a member of the scheduler above by itself.
+    pub places: bool,
     /// The most that its policer lets pass, if that discards.
     pub admits: Option<Ceiling>,
     /// True if it has a policer that lets everything pass.
     pub marks: bool,
+}
+
+impl Leaf {
+    /// True if its queues are children of a node of their own.
+    pub fn has_node(&self) -> bool {
+        self.queues > 1 && !self.places
+    }
 }
 
 /// The tree before it is built.
@@ -212,9 +221,9 @@ impl Tree {
         node.map_or("the link".to_owned(), |group| format!("group `{}`", self.groups[group].0.name))
     }
 
-    /// True if all classes are children of the link, with one queue each.
+    /// True if all classes are children of the link, without nodes of their own.
     pub(super) fn is_flat(&self) -> bool {
-        self.groups.is_empty() && self.classes.iter().all(|class| class.queues == 1)
+        self.groups.is_empty() && !self.classes.iter().any(Leaf::has_node)
     }
 
     /// The scheduler of a flat tree. Behind shapers, first in, first out is in the order of release.

@@ -64,6 +64,35 @@ impl Tree {
         }
     }
 
+    /// Reports places that the scheduler above cannot serve, and keys beside them that contradict admission.
+    pub(super) fn judge_places(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        let choice = self.scheduler(node);
+        let children = &self.children[slot(node)];
+        let places = children.iter().find(|&&child| self.has_places(child)).map(|&child| self.given(child));
+        let Some(places) = places else { return };
+        if choice.kind != SchedulerKind::IntegratedServices {
+            let problem = format!("`{}` has places for calls, and {} shares by {}", places.name, self.name(node), choice.kind.name());
+            let finding = Diagnostic::error(places.at.clone(), problem);
+            findings.push(chosen(finding, choice).help("set scheduler = \"intserv\", or write `queues` in place of `places`"));
+            return;
+        }
+        for given in children.iter().map(|&child| self.given(child)) {
+            let at = given.span(Parameter::Class).or(given.span(Parameter::Rate)).or(given.shape_at.clone());
+            if let Some(at) = at.filter(|_| given.class.as_ref().is_none_or(|class| class.value != ServiceClass::BestEffort)) {
+                let problem = format!(
+                    "`{}` has a rate of its own, of which the admission to the places of `{}` does not know",
+                    given.name, places.name
+                );
+                let finding = Diagnostic::error(at, problem).context(places.at.clone(), "the places");
+                findings.push(finding.help("remove it; a flow that is always there can be a call with arrivals = \"permanent\""));
+            }
+        }
+    }
+
+    fn has_places(&self, child: Member) -> bool {
+        matches!(child, Member::Class(class) if self.classes[class].places)
+    }
+
     /// Offers of integrated services. Guaranteed service waits for one packet. Controlled load also waits for what guaranteed service sends at
     /// once: a packet of each of its members, and what their tolerances let go early.
     pub(super) fn offers_by_service(&self, node: Option<usize>, service: Service, children: &[Member]) -> Vec<Result<Offer, String>> {
@@ -81,6 +110,9 @@ impl Tree {
         let above = children.iter().filter(|&&child| class(child) == ServiceClass::Guaranteed);
         let at_once: f64 = above.map(|&child| longest + rate(child) as f64 * seconds(child)).sum();
         let offer = |&child: &Member| {
+            if self.has_places(child) {
+                return Err("each call gets what admission gives it".to_owned());
+            }
             let (needed, wait) = match class(child) {
                 ServiceClass::Guaranteed => (guaranteed, longest / service.rate.bits_per_second()),
                 ServiceClass::ControlledLoad => {

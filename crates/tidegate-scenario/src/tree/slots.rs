@@ -75,7 +75,7 @@ impl Tree {
     pub fn bounds(&self) -> Vec<NodeBounds> {
         let nodes = std::iter::once(None).chain((0..self.groups.len()).map(Some));
         let mut bounds: Vec<NodeBounds> = nodes.map(|node| self.node_bounds(node)).collect();
-        let shares_slots = |class: &&Leaf| class.queues > 1 && class.queue_scheduler == SchedulerKind::Dwcs;
+        let shares_slots = |class: &&Leaf| class.has_node() && class.queue_scheduler == SchedulerKind::Dwcs;
         bounds.extend(self.classes.iter().enumerate().filter(|(_, class)| shares_slots(class)).map(|(index, class)| {
             let rate = self.rate_of_queues(index);
             let request = Request::default();

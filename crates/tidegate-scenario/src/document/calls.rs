@@ -1,0 +1,68 @@
+//! The tables of calls and of admission control, exactly as they are written; see [`super`].
+
+use crate::choice::{ArrivalsName, CallServiceName};
+use crate::units::Ratio;
+use crate::value::{At, Bytes, Whole};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tidegate_core::units::{Duration, Rate};
+
+/// Calls: requests of the flow for admission at the links of its path, hop by hop. An admitted call sends, holds, and leaves. Rates and sizes count
+/// bytes on the wire, overhead included.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallsTable {
+    /// The service that they ask for.
+    pub service: At<CallServiceName>,
+    /// The most calls at once. Each is a flow with a queue of its own, in a class with `places`; a request that finds none free is refused.
+    #[schemars(extend("examples" = [16]))]
+    pub places: At<Whole<1, 10_000>>,
+    /// When requests come.
+    #[schemars(extend("default" = "poisson"))]
+    pub arrivals: Option<At<ArrivalsName>>,
+    /// The mean time between requests, for `after-last` from when a call has left or was refused.
+    #[schemars(extend("default" = "none; all but `permanent` calls need it", "examples" = ["50 s"]))]
+    pub interval: Option<At<Duration>>,
+    /// The mean time that a call holds; exponential.
+    #[schemars(extend("default" = "none; all but `permanent` calls need it", "examples" = ["100 s"]))]
+    pub hold: Option<At<Duration>>,
+    /// The sustained rate that it declares.
+    #[schemars(extend("examples" = ["1 Mbit/s"]))]
+    pub rate: At<Rate>,
+    /// The burst that it declares.
+    #[schemars(extend("default" = "one packet", "examples" = ["15 kB"]))]
+    pub burst: Option<At<Bytes>>,
+    /// The peak rate that it declares.
+    #[schemars(extend("default" = "the sustained rate"))]
+    pub peak: Option<At<Rate>>,
+    /// The longest packet that it declares.
+    #[schemars(extend("default" = "the longest packet of the source, with the overhead of the links"))]
+    pub packet: Option<At<Bytes>>,
+    /// For guaranteed service: the bound on the delay of the whole path that it asks for. Admission computes the rate.
+    #[schemars(extend("default" = "none: it asks for a rate", "examples" = ["20 ms"]))]
+    pub delay: Option<At<Duration>>,
+    /// For guaranteed service: the rate that it asks for at every link, in place of `delay`.
+    #[schemars(extend("default" = "its `rate`"))]
+    pub reserve: Option<At<Rate>>,
+    /// How early a packet may come at every port and still be in profile.
+    #[schemars(extend("default" = "the jitter that the links before may add", "examples" = ["0 s"]))]
+    pub tolerance: Option<At<Duration>>,
+}
+
+/// What a port admits calls to.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdmissionTable {
+    /// The part of the rate that admission gives away.
+    #[schemars(extend("default" = "90 %"))]
+    pub utilisation: Option<At<Ratio>>,
+    /// The buffer that guaranteed calls may reserve in all.
+    #[schemars(extend("default" = "what the smallest buffer of a class with places holds of the longest frames"))]
+    pub buffer: Option<At<Bytes>>,
+    /// The length of a sample of the load of controlled load.
+    #[schemars(extend("default" = "the time of 100 kbit on the link"))]
+    pub sample: Option<At<Duration>>,
+    /// The samples of a window: the largest of them is the measured load.
+    #[schemars(extend("default" = 10))]
+    pub samples: Option<At<Whole<1, 1000>>>,
+}
