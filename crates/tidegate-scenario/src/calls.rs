@@ -141,14 +141,23 @@ pub(crate) fn calls(
         target,
         service: calls.service.value.0,
         tolerance: calls.tolerance.as_ref().map(|at| at.value),
+        enforces_reserve: calls.enforce_reserve.as_ref().is_some_and(|at| at.value),
     })
 }
 
 /// Chooses the source ports of calls so that the hash of the classifier gives each a queue of its own at every link that admits calls. `tables` has the
-/// table of each of the network's calls, `policies` the policy of each link.
-pub(crate) fn separate(network: &mut Network, policies: &[&Policy], tables: &[&FlowTable], findings: &mut Vec<Diagnostic>) {
-    let has_places =
-        |network: &Network, link: usize, queue: Flow| policies[link].classes[network.links[link].port.classifier.class_of(queue)].places;
+/// table of each of the network's calls, `policy_of_link` the policy of each link.
+pub(crate) fn separate(
+    network: &mut Network,
+    policies: &[Option<Policy>],
+    policy_of_link: &[usize],
+    tables: &[&FlowTable],
+    findings: &mut Vec<Diagnostic>,
+) {
+    let has_places = |network: &Network, link: usize, queue: Flow| {
+        let class = network.links[link].port.classifier.class_of(queue);
+        policies[policy_of_link[link]].as_ref().is_some_and(|policy| policy.classes[class].places)
+    };
     let of_calls: Vec<usize> = network.calls.iter().flat_map(|calls| calls.flows.iter().copied()).collect();
     let mut taken: HashSet<(usize, Flow)> = HashSet::new();
     for (_, flow) in network.flows.iter().enumerate().filter(|(index, _)| !of_calls.contains(index)) {

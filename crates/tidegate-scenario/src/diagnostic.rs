@@ -278,6 +278,15 @@ pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
         .map(|found| found.1)
 }
 
+/// Adds the name that was probably meant, or all of them.
+pub(crate) fn suggest<'a>(finding: Diagnostic, written: &str, names: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
+    let names: Vec<&str> = names.collect();
+    match closest(written, names.iter().copied()) {
+        Some(name) => finding.help(format!("did you mean `{name}`?")),
+        None => finding.help(format!("{what}: {}", alternatives(names).replace(" or ", " and "))),
+    }
+}
+
 /// "`a`, `b` or `c`".
 pub fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();

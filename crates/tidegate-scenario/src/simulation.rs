@@ -3,7 +3,7 @@
 use crate::calls::{admission, calls, separate};
 use crate::choice::SourceKind;
 use crate::contract::Wire;
-use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
+use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
 use crate::policy::Policy;
@@ -54,10 +54,10 @@ pub struct FlowGroup {
 }
 
 impl Simulation {
-    /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows without a mean rate.
+    /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows without a mean rate; both without calls.
     pub fn offered(&self) -> Vec<(f64, usize)> {
         let mut offered = vec![(0.0, 0); self.network.links.len()];
-        for group in &self.groups {
+        for group in self.groups.iter().filter(|group| !self.asks(group)) {
             let flow = &self.network.flows[group.first];
             for link in &flow.path {
                 match wire_rate(&flow.source, self.network.links[link.0].port.overhead) {
@@ -67,6 +67,11 @@ impl Simulation {
             }
         }
         offered
+    }
+
+    /// True if the flows are calls.
+    fn asks(&self, group: &FlowGroup) -> bool {
+        self.network.calls.iter().any(|calls| calls.flows.first() == Some(&group.first))
     }
 
     /// Checks and builds simulation, links and flows. `None` if it reports an error, or if the file has no simulation.
@@ -351,7 +356,7 @@ impl Building<'_> {
             self.judge_promise(table, promise, &source, &links);
             if let Some(block) = &table.calls {
                 let made = calls(table, block, &source, network.flows.len(), &path, &network, self.findings);
-                tables_of_calls.extend(made.is_some().then_some(table));
+                tables_of_calls.extend(made.is_some().then_some(&table.value));
                 network.calls.extend(made);
             }
             for index in 0..count {
@@ -361,9 +366,8 @@ impl Building<'_> {
                 network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging, shaping });
             }
         }
-        let policies: Option<Vec<&Policy>> = self.policy_of_link.iter().map(|&index| self.policies[index].as_ref()).collect();
-        if let (Some(policies), true) = (policies, self.is_complete) {
-            separate(&mut network, &policies, &tables_of_calls.iter().map(|table| &table.value).collect::<Vec<_>>(), self.findings);
+        if self.is_complete {
+            separate(&mut network, self.policies, &self.policy_of_link, &tables_of_calls, self.findings);
         }
         self.is_complete.then_some(Simulation {
             network,
@@ -571,14 +575,6 @@ impl Building<'_> {
             visited.push(&link.to.value);
         }
         self.is_complete.then(|| links.into_iter().map(|(link, _)| link).collect())
-    }
-}
-
-fn suggest<'a>(finding: Diagnostic, written: &str, names: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
-    let names: Vec<&str> = names.collect();
-    match closest(written, names.iter().copied()) {
-        Some(name) => finding.help(format!("did you mean `{name}`?")),
-        None => finding.help(format!("{what}: {}", alternatives(names).replace(" or ", " and "))),
     }
 }
 

@@ -33,20 +33,24 @@ pub struct CallsTable {
     #[schemars(extend("default" = "one packet", "examples" = ["15 kB"]))]
     pub burst: Option<At<Bytes>>,
     /// The peak rate that it declares.
-    #[schemars(extend("default" = "the sustained rate"))]
+    #[schemars(extend("default" = "the sustained rate", "examples" = ["2 Mbit/s"]))]
     pub peak: Option<At<Rate>>,
     /// The longest packet that it declares.
-    #[schemars(extend("default" = "the longest packet of the source, with the overhead of the links"))]
+    #[schemars(extend("default" = "the longest packet of the source, with the overhead of the links", "examples" = ["1000 B"]))]
     pub packet: Option<At<Bytes>>,
     /// For guaranteed service: the bound on the delay of the whole path that it asks for. Admission computes the rate.
     #[schemars(extend("default" = "none: it asks for a rate", "examples" = ["20 ms"]))]
     pub delay: Option<At<Duration>>,
     /// For guaranteed service: the rate that it asks for at every link, in place of `delay`.
-    #[schemars(extend("default" = "its `rate`"))]
+    #[schemars(extend("default" = "its `rate`", "examples" = ["2 Mbit/s"]))]
     pub reserve: Option<At<Rate>>,
     /// How early a packet may come at every port and still be in profile.
     #[schemars(extend("default" = "the jitter that the links before may add", "examples" = ["0 s"]))]
     pub tolerance: Option<At<Duration>>,
+    /// For guaranteed service: true if packets beyond the buffer that a call has reserved count as marked. The buffer's manager has to be `selective-pushout` or
+    /// `selective-pushout-plus`.
+    #[schemars(extend("default" = false))]
+    pub enforce_reserve: Option<At<bool>>,
 }
 
 /// What a port admits calls to.
@@ -54,13 +58,13 @@ pub struct CallsTable {
 #[serde(deny_unknown_fields)]
 pub struct AdmissionTable {
     /// The part of the rate that admission gives away.
-    #[schemars(extend("default" = "90 %"))]
+    #[schemars(extend("default" = "90 %", "examples" = ["90 %"]))]
     pub utilisation: Option<At<Ratio>>,
     /// The buffer that guaranteed calls may reserve in all.
-    #[schemars(extend("default" = "what the smallest buffer of a class with places holds of the longest frames"))]
+    #[schemars(extend("default" = "what the smallest buffer of a class with places holds of the longest frames", "examples" = ["60 kB"]))]
     pub buffer: Option<At<Bytes>>,
     /// The length of a sample of the load of controlled load.
-    #[schemars(extend("default" = "the time of 100 kbit on the link"))]
+    #[schemars(extend("default" = "the time of 100 kbit on the link", "examples" = ["10 ms"]))]
     pub sample: Option<At<Duration>>,
     /// The samples of a window: the largest of them is the measured load.
     #[schemars(extend("default" = 10))]
