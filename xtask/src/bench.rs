@@ -26,8 +26,11 @@ struct Options {
     only: Vec<String>,
 }
 
-/// What is measured, beside DPDK except for changes of flows.
-const GROUPS: [&str; 4] = ["police", "schedule", "cells", "change"];
+/// What is measured, beside DPDK except for those of [`WITHOUT_PEERS`].
+const GROUPS: [&str; 6] = ["police", "schedule", "buffer", "cells", "admission", "change"];
+
+/// Operations that DPDK does not have.
+const WITHOUT_PEERS: [&str; 3] = ["buffer", "admission", "change"];
 
 /// Builds both sides, measures, and prints a table or, with `--json`, an array.
 ///
@@ -181,7 +184,7 @@ fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, opt
 /// The peers of a group, with the arguments that make them do the same work.
 fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>)> {
     let (flows, core) = (flows.to_string(), options.core.to_string());
-    if group == "change" {
+    if WITHOUT_PEERS.contains(&group) {
         return Vec::new();
     }
     if group != "police" {

@@ -3,7 +3,7 @@
 //! | name | what a packet does |
 //! |---|---|
 //! | `pass/MANAGER` | it joins a queue that has room, and the head of that queue leaves |
-//! | `pass/partitioned-MANAGER` | the same with three partitions, between which flows alternate |
+//! | `pass/partitioned-MANAGER` | the same with three partitions, or one per flow if there are fewer, between which flows alternate |
 //! | `push/MANAGER` | it finds the buffer full, and another packet gives way |
 
 use crate::flows::Random;
@@ -49,8 +49,10 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         ..BufferParameters::default()
     };
     let manager = if plain.is_some() {
-        let specs = [0, 1, 2].map(|partition| PartitionSpec { kind, parameters: parameters((flows + 2 - partition) / 3) });
-        let partition_of: Vec<_> = (0..flows).map(|flow| Some(flow % 3)).collect();
+        let partitions = flows.min(3);
+        let spec = |partition| PartitionSpec { kind, parameters: parameters((flows + partitions - 1 - partition) / partitions) };
+        let specs: Vec<_> = (0..partitions).map(spec).collect();
+        let partition_of: Vec<_> = (0..flows).map(|flow| Some(flow % partitions)).collect();
         AnyBufferManager::partitioned(&specs, &partition_of).map_err(|(_, error)| error.to_string())?
     } else {
         kind.build(&parameters(flows)).map_err(|error| error.to_string())?
