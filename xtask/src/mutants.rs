@@ -169,6 +169,7 @@ const INTSERV: &[Mutant] = &[
         catchers: &[Gate(RULES, "D1"), Tests("lib", "buffer::dynamic_threshold")],
     },
     Mutant { name: "dynamic-threshold-halved", fault: "a queue may have half its threshold", catchers: &[Gate(RULES, "D1")] },
+    Mutant { name: "dynamic-threshold-tail-drops", fault: "a queue may fill the buffer", catchers: &[Gate(RULES, "D1")] },
     Mutant { name: "intserv-swaps-weights", fault: "the weights are exchanged", catchers: &[Gate(RULES, "W1")] },
     Mutant { name: "intserv-ignores-weights", fault: "the weights are equal", catchers: &[Gate(RULES, "W1")] },
     Mutant { name: "intserv-saves-credit", fault: "a side that is alone saves up credit", catchers: &[Gate(RULES, "W4")] },

@@ -52,6 +52,7 @@ faults! {
     FramesLoseTheirEnds = "frames-lose-their-ends",
     DynamicThresholdDoubled = "dynamic-threshold-doubled",
     DynamicThresholdHalved = "dynamic-threshold-halved",
+    DynamicThresholdTailDrops = "dynamic-threshold-tail-drops",
     SelectivePushoutLowestFlow = "selective-pushout-lowest-flow",
     SelectivePushoutInTurn = "selective-pushout-in-turn",
     SelectivePushoutLongest = "selective-pushout-longest",

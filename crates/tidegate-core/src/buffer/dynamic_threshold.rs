@@ -53,6 +53,7 @@ impl BufferManager for DynamicThreshold {
         // Whole numbers on both sides: a fraction of alpha would be lost if the free space were shifted right.
         let free = if fault!(DynamicThresholdDoubled) { 2 * free } else { free };
         let queue = if fault!(DynamicThresholdHalved) { 2 * queue } else { queue };
+        let queue = if fault!(DynamicThresholdTailDrops) { 0 } else { queue };
         if queue << self.shift_queue < free << self.shift_free { Admission::Accept } else { Admission::Refuse(DropReason::Threshold) }
     }
 
