@@ -83,7 +83,7 @@ pub struct Records {
     /// Unmarked packets pushed out, and those that came from a longest queue.
     pub pushed_unmarked: u64,
     pub from_a_longest: u64,
-    /// The sum of the queues of `sampled` flows at departures, and the number of samples.
+    /// The mean queue of a flow at departures: the sum, and the number of samples.
     pub queue_sum: f64,
     pub samples: u64,
     last_pushed: Option<Flow>,

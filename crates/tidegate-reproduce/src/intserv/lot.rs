@@ -116,7 +116,6 @@ pub struct Case {
     pub seconds: u64,
     pub warm_up: u64,
     pub seeds: u32,
-    pub first_seed: u64,
 }
 
 /// The kind of a flow in the lot, and its path.
@@ -156,14 +155,13 @@ pub fn roles(load: &Load, mode: Mode) -> Vec<Role> {
 impl Case {
     /// 300 s with a warm-up of 50 s and eight seeds.
     pub fn new(load: Load, node: Options) -> Case {
-        Case { load, mode: Mode::Static, node, end_system: 0, fixed_timeout: false, seconds: 300, warm_up: 50, seeds: 8, first_seed: 1 }
+        Case { load, mode: Mode::Static, node, end_system: 0, fixed_timeout: false, seconds: 300, warm_up: 50, seeds: 8 }
     }
 
     pub fn run(&self) -> Outcome {
         let experiment = Experiment {
             duration: Duration::from_seconds(self.seconds),
             warm_up: Duration::from_seconds(self.warm_up),
-            seed: self.first_seed,
             replications: self.seeds,
             ..Experiment::default()
         };

@@ -103,12 +103,14 @@ pub fn parameters(member: &Member, options: &Options) -> FlowParameters {
             member.upstream * (packet(member.rate) + packet(LINK)).ceil() as u64
         }
     };
-    let profile = Profile { rate: mbps(1.0f64.max(member.rate.min(1.5))), burst: (member.burst + 5) * PACKET };
+    // Controlled load declares 1000 packets per second, whatever rate it is given here.
+    let declared = if member.service == ServiceClass::ControlledLoad { 1.0 } else { member.rate };
+    let profile = || Profile { rate: mbps(declared), burst: (member.burst + 5) * PACKET };
     FlowParameters {
         class: Some(member.service),
         rate: is_rated.then(|| mbps(member.rate)),
         tolerance: is_rated.then(|| Duration::from_picoseconds(tolerance)),
-        profile: (is_rated && options.scheduler.marks == Marks::Profile).then_some(profile),
+        profile: (is_rated && options.scheduler.marks == Marks::Profile).then(profile),
         ..FlowParameters::default()
     }
 }

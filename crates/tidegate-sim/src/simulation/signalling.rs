@@ -88,9 +88,8 @@ impl<'a> Signalling<'a> {
     pub(super) fn new(network: &'a Network, experiment: &Experiment, replication: u32, plane: &mut DataPlane) -> Signalling<'a> {
         let mut signalling =
             Signalling { kinds: Vec::new(), calls: Vec::new(), events: BinaryHeap::new(), entered: 0, controlled: Vec::new() };
-        let Some((admission, port_of)) = &plane.admission else { return signalling };
+        let Some((_, port_of)) = &plane.admission else { return signalling };
         signalling.controlled.resize(port_of.iter().flatten().count(), Vec::new());
-        let _ = admission;
         for calls in &network.calls {
             let first = signalling.calls.len();
             for &flow in &calls.flows {

@@ -53,8 +53,8 @@ impl Generator for SenderShaper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Holding;
     use crate::source::{OnOff, Remainder, Source};
-    use crate::{Holding, SourceKind};
     use proptest::prelude::*;
     use tidegate_core::packet::Colour;
     use tidegate_core::policer::{Policer, Verdict};
@@ -69,7 +69,6 @@ mod tests {
             let peak = Rate::new(1_500_000).unwrap();
             let source = OnOff { peak, length: 125, on: milliseconds(2), off: milliseconds(2), remainder: Remainder::Carried };
             let source = Source::OnOff(source);
-            prop_assert_eq!(SourceKind::OnOff.name(), "on-off");
             let contract = ShapingContract::new(Rate::new(rate * 1000).unwrap(), burst * 125, 125);
             let mut policer = PolicerKind::Gcra.build(&contract.policed()).unwrap();
             policer.start(Time::ZERO);
