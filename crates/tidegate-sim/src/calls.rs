@@ -6,7 +6,7 @@
 
 use crate::fault::Fault;
 use crate::id::LinkId;
-use tidegate_core::admission::{Constraint, Service, Target, TrafficSpec};
+use tidegate_core::admission::{Constraint, FlowSpec, Service, Target, TrafficSpec};
 use tidegate_core::units::Duration;
 
 /// Calls of one kind.
@@ -44,6 +44,11 @@ pub enum Arrivals {
 }
 
 impl Calls {
+    /// What a call with this flow asks of these ports.
+    pub(crate) fn request<'a>(&self, flow: usize, ports: &'a [u32]) -> FlowSpec<'a> {
+        FlowSpec { id: flow as u64, path: ports, traffic: self.traffic, target: self.target, kind: self.service }
+    }
+
     /// Checks the values; the network checks the flows.
     ///
     /// # Errors

@@ -176,6 +176,11 @@ impl FifoPort {
         (*counters, Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() })
     }
 
+    /// When all packets that have arrived so far are transmitted.
+    pub(crate) fn busy_until(&self) -> u64 {
+        self.busy_until
+    }
+
     pub(crate) fn backlog(&mut self, now: u64, meter: &mut PortMeter) -> u64 {
         self.drain_until(now, meter);
         self.rest.occupancy.bytes()

@@ -8,9 +8,10 @@ use crate::tagging::Tagging;
 use crate::time::LONGEST_DURATION;
 use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
-use tidegate_core::admission::LinkSettings;
+use tidegate_core::admission::{Link as AdmittingLink, LinkSettings, PathAdmission, RequestError, SettingsError};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::PortSetup;
+use tidegate_core::registry::AnyScheduler;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::Loss;
@@ -71,6 +72,21 @@ impl Link {
     pub(crate) fn rewrites(&self) -> bool {
         let decides_colours = self.port.policers.iter().any(Option::is_some) && !self.carries_cells();
         decides_colours || !self.port.remarks.is_empty()
+    }
+
+    /// True if the port can give every flow a rate, as admission promises.
+    fn gives_rates(&self) -> bool {
+        let is_of_packets = !self.cells && self.adapter.is_none();
+        let scheduler = &self.port.scheduler;
+        is_of_packets
+            && matches!(
+                scheduler,
+                AnyScheduler::IntegratedServices(_)
+                    | AnyScheduler::ShapedVirtualClock(_)
+                    | AnyScheduler::VirtualClock(_)
+                    | AnyScheduler::Wf2qPlus(_)
+                    | AnyScheduler::Hierarchy(_)
+            )
     }
 
     /// True if what goes over the link is cells.
@@ -272,7 +288,34 @@ impl Network {
         Ok(())
     }
 
+    /// Admission control of ports with these settings, with room for all calls at each.
+    pub(crate) fn path_admission(&self, settings: &[LinkSettings]) -> Result<PathAdmission, (u32, SettingsError)> {
+        let flows = self.calls.iter().map(|calls| calls.flows.len()).sum();
+        let with_room = |settings: &LinkSettings| {
+            let mut settings = *settings;
+            (settings.guaranteed_flows, settings.controlled_load_flows) = (flows as u32, flows as u32);
+            settings
+        };
+        PathAdmission::new(&settings.iter().map(with_room).collect::<Vec<_>>(), flows, settings.len())
+    }
+
+    /// Whether the request of a call with this flow has a meaning.
+    fn allocates(&self, calls: &Calls, flow: usize) -> Result<(), RequestError> {
+        let settings: Vec<LinkSettings> = self.flows[flow].path.iter().filter_map(|link| self.links[link.0].admission).collect();
+        let ports: Vec<u32> = (0..settings.len() as u32).collect();
+        let Ok(mut admission) = PathAdmission::new(&settings, 1, ports.len()) else { return Ok(()) };
+        admission.allocate(&calls.request(flow, &ports)).map(|_| ())
+    }
+
     fn check_calls(&self) -> Result<(), Problem> {
+        let settings = self.links.iter().enumerate().filter_map(|(link, port)| Some((link, port.admission?)));
+        for (link, settings) in settings {
+            if let Err(error) = AdmittingLink::new(settings) {
+                let (subject, name) = (Subject::Link(link), self.links[link].name.clone());
+                let expected = "settings that admission control can use".into();
+                return Err(Problem { subject, name, key: "admission", problem: error.to_string(), expected });
+            }
+        }
         let mut names = HashSet::new();
         let mut used = HashSet::new();
         for (index, calls) in self.calls.iter().enumerate() {
@@ -306,8 +349,16 @@ impl Network {
                     let problem = format!("no link of the path of flow {} admits flows", spec.name);
                     return refuse("flows", problem, "a path with a port that admits flows");
                 }
-                if let Some(link) = admitting.iter().find(|link| link.cells || link.adapter.is_some()) {
-                    return refuse("flows", format!("at link {} cells contend", link.name), "a port of packets where flows are admitted");
+                if let Some(link) = admitting.iter().find(|link| !link.gives_rates()) {
+                    let problem = format!("the port of link {} gives no flow a rate of its own", link.name);
+                    return refuse(
+                        "flows",
+                        problem,
+                        "a port of packets under intserv, svc, virtual-clock or wf2q+ where flows are admitted",
+                    );
+                }
+                if let Err(error) = self.allocates(calls, flow) {
+                    return refuse("request", error.to_string(), "a request that can be answered");
                 }
             }
         }

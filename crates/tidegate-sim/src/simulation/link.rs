@@ -170,15 +170,17 @@ impl LinkState {
         }
     }
 
-    /// The packets of a queue.
-    pub(super) fn queued(&self, queue: Flow) -> u32 {
-        match &self.port {
+    /// When the last packet of a queue leaves the port, at the latest, if no more arrive; `None` while that is not known.
+    pub(super) fn drained_by(&self, now: u64, queue: Flow) -> Option<u64> {
+        let waits = match &self.port {
+            LinkPort::Fifo(port) => return Some(now.max(port.busy_until())),
             LinkPort::Driven(driven) => match &driven.kind {
-                PortKind::Packets { port, .. } => port.occupancy().flow_packets(queue),
-                PortKind::Cells(_) | PortKind::Adapter(_) => 0,
+                PortKind::Packets { port, .. } => port.occupancy().flow_packets(queue) > 0,
+                // Of several queues of cells no one says alone what is under way.
+                PortKind::Cells(_) | PortKind::Adapter(_) => self.accounts().1.packets > 0,
             },
-            LinkPort::Fifo(_) => 0,
-        }
+        };
+        (!waits).then_some(now + self.rest.longest_transmission)
     }
 
     /// The port and its meter, if packets contend there as cells.

@@ -13,7 +13,7 @@ use crate::statistics::TimeWeighted;
 use crate::time::NEVER;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use tidegate_core::admission::{Answer, Constraint, Demand, FlowSpec, Hop, PathAdmission, ReserveError, Service};
+use tidegate_core::admission::{Answer, Constraint, Demand, Hop, PathAdmission, ReserveError, Service};
 use tidegate_core::buffer::FlowShare;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Leaving;
@@ -45,10 +45,10 @@ struct Call {
     path: Vec<(usize, Option<u32>, u64)>,
     /// The ports on the path that admit flows.
     ports: Vec<u32>,
-    /// The partition of the buffer at each place of the path.
-    partitions: Vec<u32>,
     /// Its allocation at each of them.
     hops: Vec<Hop>,
+    /// The partition of the buffer at each place of the path.
+    partitions: Vec<u32>,
 }
 
 struct Kind<'a> {
@@ -78,8 +78,7 @@ pub(super) fn admission(network: &Network) -> Option<(PathAdmission, Vec<Option<
         Some(settings.len() as u32 - 1)
     });
     let port_of: Vec<Option<u32>> = port_of.collect();
-    let flows = network.calls.iter().map(|calls| calls.flows.len()).sum();
-    let admission = PathAdmission::new(&settings, flows, settings.len()).ok()?;
+    let admission = network.path_admission(&settings).expect("the network has been checked");
     (!settings.is_empty()).then_some((admission, port_of))
 }
 
@@ -210,7 +209,8 @@ impl<'a> Signalling<'a> {
             self.kinds[number].statistics.without_place += 1;
             return;
         };
-        let spec = spec_of(self.kinds[number].calls, &self.calls[call]);
+        let asking = &self.calls[call];
+        let spec = self.kinds[number].calls.request(asking.flow, &asking.ports);
         let Some((admission, _)) = &mut plane.admission else { return };
         match admission.allocate(&spec) {
             Ok(Answer::Admitted(admitted)) => {
@@ -222,8 +222,7 @@ impl<'a> Signalling<'a> {
                 let link = self.calls[call].path.iter().find(|(_, port, _)| *port == Some(refused.port)).map_or(0, |&(link, ..)| link);
                 self.refuse(now, call, link, refused.constraint);
             }
-            // The network has been checked, and a flow is asked for only while it is free.
-            Err(_) => self.kinds[number].statistics.without_place += 1,
+            Err(error) => unreachable!("the network has been checked: {error}"),
         }
     }
 
@@ -249,7 +248,7 @@ impl<'a> Signalling<'a> {
         let Call { calls, flow, hops, .. } = asking;
         let kind = &self.kinds[*calls];
         let (Some((admission, _)), Some(hop)) = (&mut plane.admission, hops.iter().find(|hop| hop.port == port)) else { return Ok(()) };
-        let demand = Demand::at(&spec_of(kind.calls, asking), hop);
+        let demand = Demand::at(&kind.calls.request(*flow, &asking.ports), hop);
         let Some(admitting) = admission.link_mut(port) else { return Ok(()) };
         admitting.advance(Time::from_picoseconds(now));
         let id = *flow as u64;
@@ -259,8 +258,7 @@ impl<'a> Signalling<'a> {
         };
         match answer {
             Err(ReserveError::Short(shortage)) => Err(shortage.constraint),
-            // A full table is as many flows as the link can have.
-            Err(_) => Err(Constraint::Rate),
+            Err(error) => unreachable!("the tables have room for every call, and a flow is one call at a time: {error}"),
             Ok(()) => Ok(()),
         }
     }
@@ -371,13 +369,11 @@ impl<'a> Signalling<'a> {
         let Call { flow, ref path, .. } = self.calls[call];
         let Some(&(link, _, propagation)) = path.get(place) else { return self.free(now, call) };
         let queue = queue_at(plane.flows.routes, flow, place);
-        let state = &plane.links[link];
-        let last_transmission = state.rest.longest_transmission;
-        if state.queued(queue) > 0 {
+        let Some(drained) = plane.links[link].drained_by(now, queue) else {
             return self.enter(now + RELEASE_POLL_INTERVAL, Event::Release { call: call as u32, place: place as u32 });
-        }
+        };
         self.leave_port(now, call, place, plane);
-        self.enter(now + last_transmission + propagation, Event::Release { call: call as u32, place: place as u32 + 1 });
+        self.enter(drained + propagation, Event::Release { call: call as u32, place: place as u32 + 1 });
     }
 
     fn leave_port(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
@@ -399,11 +395,6 @@ impl<'a> Signalling<'a> {
         let queue = queue_at(plane.flows.routes, flow, place);
         plane.remove_flow(now, link, queue, Leaving::Drain);
     }
-}
-
-/// The request of a call, over the ports of its path that admit flows.
-fn spec_of<'a>(calls: &Calls, call: &'a Call) -> FlowSpec<'a> {
-    FlowSpec { id: call.flow as u64, path: &call.ports, traffic: calls.traffic, target: calls.target, kind: calls.service }
 }
 
 /// The queue of a flow's packets at this place of its path.
