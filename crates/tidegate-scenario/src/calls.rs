@@ -41,10 +41,7 @@ pub(crate) fn admission(
         findings.push(finding.help("lower it, or raise the limit of that buffer"));
     }
     let mut settings = LinkSettings::new(rate, 8 * u64::from(longest), buffer.saturating_mul(8));
-    let places: u32 = policy.classes.iter().filter(|class| class.places).map(|class| class.queues).fold(0, u32::saturating_add);
     settings.latency = propagation;
-    settings.guaranteed_flows = places;
-    settings.controlled_load_flows = places;
     if let Some(at) = &table.utilisation {
         settings.utilisation = (at.value.billionths() / 1000) as u32;
     }
