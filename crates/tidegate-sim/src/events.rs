@@ -18,8 +18,20 @@ struct Entry {
     slot: u64,
 }
 
+/// The pending events of a simulation, at most one per slot.
+///
+/// ```
+/// use tidegate_sim::events::Events;
+/// use tidegate_sim::time::NEVER;
+/// let mut events = Events::new(3);
+/// events.set(2, 50);
+/// events.set(1, 50);
+/// assert_eq!(events.first(), (50, 1));
+/// events.set(1, NEVER);
+/// assert_eq!(events.first(), (50, 2));
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Events {
+pub struct Events {
     /// A complete binary tree: the root at 1, the children of `i` at `2 i` and `2 i + 1`, the leaves in the second half.
     nodes: Box<[Entry]>,
     leaves: usize,
@@ -27,7 +39,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// `slots` slots, none of which has an event.
-    pub(crate) fn new(slots: usize) -> Events {
+    pub fn new(slots: usize) -> Events {
         let leaves = slots.next_power_of_two().max(2);
         let nodes = vec![Entry { at: NEVER, slot: 0 }; 2 * leaves].into();
         let mut events = Events { nodes, leaves };
@@ -37,14 +49,14 @@ impl Events {
 
     /// The next event: its instant and slot. [`NEVER`] if there is none.
     #[inline]
-    pub(crate) fn first(&self) -> (u64, usize) {
+    pub fn first(&self) -> (u64, usize) {
         let root = self.nodes[1];
         (root.at, root.slot as usize)
     }
 
     /// Replaces the event of a slot; [`NEVER`] removes it.
     #[inline]
-    pub(crate) fn set(&mut self, slot: usize, at: u64) {
+    pub fn set(&mut self, slot: usize, at: u64) {
         // The length is a power of two, so masking the index tells the compiler that it is in range.
         let nodes = &mut *self.nodes;
         let mask = nodes.len() - 1;
@@ -62,8 +74,9 @@ impl Events {
         }
     }
 
+    /// The instant of a slot's event, or [`NEVER`].
     #[inline]
-    pub(crate) fn at(&self, slot: usize) -> u64 {
+    pub fn at(&self, slot: usize) -> u64 {
         self.nodes[self.leaves + slot].at
     }
 }

@@ -10,6 +10,7 @@
 //! | [`tcp`] | TCP connections, and what is exchangeable in them |
 //! | [`source`] | the kinds of sources, and their distributions |
 //! | [`calls`] | flows that ask for admission, hold and leave |
+//! | [`events`] | the event set, which other models than a network use too |
 //! | [`experiment`] | how long, how often, and from which seed |
 //! | [`fault`], [`time`] | a value that cannot be simulated; instants and their range |
 //! | [`statistics`] | the measurements of one replication, and of all |
@@ -71,6 +72,7 @@
 
 pub mod calls;
 pub mod error;
+pub mod events;
 pub mod experiment;
 pub mod fault;
 pub mod host;
@@ -83,7 +85,6 @@ pub mod time;
 
 mod cells;
 mod course;
-mod events;
 mod fifo_port;
 mod holding;
 mod id;

@@ -6,7 +6,7 @@
 
 use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Exp1};
+use rand_distr::{Distribution, Exp1, StandardNormal};
 
 /// The seed of an experiment unless it says otherwise.
 pub const DEFAULT_SEED: u64 = 1;
@@ -44,6 +44,12 @@ impl Stream {
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         Exp1.sample(&mut self.0)
+    }
+
+    /// Normal with mean 0 and standard deviation 1.
+    #[inline]
+    pub fn normal(&mut self) -> f64 {
+        StandardNormal.sample(&mut self.0)
     }
 
     /// Uniform on the whole numbers below `end`; 0 if `end` is 0.

@@ -7,7 +7,7 @@
 
 use crate::fault::Fault;
 use crate::tcp::Tcp;
-use role::{Generator, TrafficSource};
+use role::TrafficSource;
 use std::sync::Arc;
 
 mod capture;
@@ -28,6 +28,7 @@ pub use greedy::Greedy;
 pub use length::LengthDistribution;
 pub use on_off::{OnOff, Remainder};
 pub use poisson::Poisson;
+pub use role::{Emission, Generator};
 
 tidegate_core::registry! { $
     /// The kinds of sources by name.
@@ -64,6 +65,28 @@ impl Source {
     /// About how many events of this source a simulated second takes; 0 if that depends on the network.
     pub fn events_per_second(&self) -> f64 {
         match_source!(self, source => source.events_per_second())
+    }
+
+    /// The running form, for a model that is no [`Network`](crate::Network). `None` if the network drives the source, as for [`Source::Greedy`]
+    /// and [`Source::Tcp`].
+    ///
+    /// ```
+    /// use tidegate_sim::random::Stream;
+    /// use tidegate_sim::source::{Cbr, Source};
+    /// use tidegate_core::units::Rate;
+    /// // 1000 bits per packet at 1 Mbit/s: a packet per millisecond.
+    /// let source = Source::Cbr(Cbr { rate: Rate::new(1_000_000).unwrap(), length: 125, random_phase: false });
+    /// let (mut generator, mut stream) = (source.generator().unwrap(), Stream::new(1, 0, "flow"));
+    /// let first = generator.first(0, &mut stream);
+    /// let emission = generator.emit(first, &mut stream);
+    /// assert_eq!((first, emission.length, emission.next), (0, 125, 1_000_000_000));
+    /// ```
+    pub fn generator(&self) -> Option<Box<dyn Generator>> {
+        let headers = match self {
+            Source::Capture(capture) => vec![0; capture.packets.len()],
+            _ => Vec::new(),
+        };
+        self.start(&headers.into())
     }
 
     /// Starts the source; see [`TrafficSource::start`].

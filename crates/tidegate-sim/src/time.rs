@@ -6,7 +6,7 @@ use tidegate_core::units::Duration;
 pub const LONGEST_DURATION: Duration = Duration::from_picoseconds(1 << 61);
 
 /// The instant of an event that never happens: later than any other, and adding one to it does not overflow.
-pub(crate) const NEVER: u64 = u64::MAX >> 1;
+pub const NEVER: u64 = u64::MAX >> 1;
 
 pub(crate) fn seconds(duration: Duration) -> f64 {
     duration.picoseconds() as f64 / 1e12

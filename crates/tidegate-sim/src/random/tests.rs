@@ -35,6 +35,12 @@ fn draws_have_the_right_mean() {
     let uniform = mean((0..n).map(|_| stream.uniform()).sum());
     let exponential = mean((0..n).map(|_| stream.exponential()).sum());
     let below = mean((0..n).map(|_| stream.below(11) as f64).sum());
+    let (normal, square) = (0..n).fold((0.0, 0.0), |(sum, squares), _| {
+        let drawn = stream.normal();
+        (sum + drawn, squares + drawn * drawn)
+    });
+    // Five standard errors: 1 and the square root of 2 over the square root of 100,000.
+    assert!(mean(normal).abs() < 0.016 && (mean(square) - 1.0).abs() < 0.023, "{normal} {square}");
     // Five standard errors: 0.29, 1 and 3.2 over the square root of 100,000.
     assert!((uniform - 0.5).abs() < 0.005, "{uniform}");
     assert!((exponential - 1.0).abs() < 0.016, "{exponential}");

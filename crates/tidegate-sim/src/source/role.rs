@@ -41,7 +41,7 @@ pub(crate) trait TrafficSource {
 }
 
 /// A running source. Instants are picoseconds from the start of the simulation.
-pub(crate) trait Generator {
+pub trait Generator {
     /// The instant of the first packet of a source that starts at `start`, or [`NEVER`](crate::time::NEVER).
     fn first(&mut self, start: u64, stream: &mut Stream) -> u64;
 
@@ -51,7 +51,7 @@ pub(crate) trait Generator {
 
 /// A packet that a source emits, and the instant of the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Emission {
+pub struct Emission {
     /// Frame length in bytes.
     pub length: u32,
     /// Which of the flow's headers it carries.

@@ -7,11 +7,7 @@ use crate::time::NEVER;
 /// The instants and lengths of a source's first packets.
 pub(crate) fn packets(source: &Source, start: u64, count: usize, stream: &mut Stream) -> Vec<(u64, u32)> {
     source.check().unwrap();
-    let headers: Vec<u32> = match source {
-        Source::Capture(capture) => vec![0; capture.packets.len()],
-        _ => Vec::new(),
-    };
-    let mut generator = source.start(&headers.into()).unwrap();
+    let mut generator = source.generator().unwrap();
     let mut now = generator.first(start, stream);
     let mut packets = Vec::new();
     while now != NEVER && packets.len() < count {
