@@ -5,6 +5,7 @@
 
 use crate::cargo::{cargo, output, root, succeed, target_directory};
 use crate::failure::Failure;
+use clap::Parser;
 use contest::{Contestant, Measurement, measure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,17 +14,33 @@ mod contest;
 pub mod simulation;
 mod table;
 
-/// The numbers of flows by default.
-const FLOWS: &[u32] = &[1, 1_024, 65_536, 1_048_576];
-
-struct Options {
+/// What `cargo xtask bench` is told.
+#[derive(Parser)]
+pub struct Options {
+    /// Print an array instead of a table
+    #[arg(long)]
     json: bool,
+    /// Compile both sides for this very processor
+    #[arg(long)]
     native: bool,
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// The core on which everything is measured
+    #[arg(long, value_name = "N", default_value_t = last_core())]
     core: u32,
+    /// Packets that wait in every flow
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     backlog: u32,
+    /// The numbers of flows
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 1_024, 65_536, 1_048_576], value_parser = clap::value_parser!(u32).range(1..))]
     flows: Vec<u32>,
+    /// Only this operation, or all those of this name before the slash
+    #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+}
+
+fn last_core() -> u32 {
+    std::thread::available_parallelism().map_or(0, |count| count.get() as u32 - 1)
 }
 
 /// What is measured, beside DPDK except for those of [`WITHOUT_PEERS`].
@@ -35,11 +52,10 @@ const WITHOUT_PEERS: [&str; 3] = ["buffer", "admission", "change"];
 /// Builds both sides, measures, and prints a table or, with `--json`, an array.
 ///
 /// # Errors
-/// [`Failure::Usage`] for an unknown option, [`Failure::Environment`] without a C compiler or DPDK, [`Failure::Check`] if the packet
+/// [`Failure::Usage`] for an unknown operation, [`Failure::Environment`] without a C compiler or DPDK, [`Failure::Check`] if the packet
 /// path allocated.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    let options = parse(arguments)?;
-    let programs = build(&options)?;
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let programs = build(options)?;
     let operations = output(Command::new(&programs.ours).arg("list"))?;
     let of_group = |group| operations.lines().filter_map(move |line| line.strip_prefix(group)).map(str::trim);
     let is_meant = |name: &str, only: &str| name == only || name.split('/').next() == Some(only);
@@ -59,54 +75,22 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
         for &flows in &options.flows {
             eprintln!(
                 "{group}, {flows} flows: {} contestants, {} rounds each",
-                names.len() + peers(group, flows, &options).len(),
+                names.len() + peers(group, flows, options).len(),
                 options.rounds
             );
-            measurements.extend(measure(group, flows, &contestants(group, &names, flows, &programs, &options), options.rounds)?);
+            measurements.extend(measure(group, flows, &contestants(group, &names, flows, &programs, options), options.rounds)?);
         }
     }
     if options.json {
         println!("{}", table::json(&measurements));
     } else {
-        print!("{}", table::text(&measurements, &conditions(&options)));
+        print!("{}", table::text(&measurements, &conditions(options)));
     }
     let allocating: Vec<String> = measurements.iter().filter(|m| m.allocations > 0).map(Measurement::label).collect();
     if allocating.is_empty() {
         Ok(())
     } else {
         Err(Failure::Check(format!("memory was allocated on the packet path of {}", allocating.join(", "))))
-    }
-}
-
-fn parse(arguments: &[String]) -> Result<Options, Failure> {
-    let last_core = std::thread::available_parallelism().map_or(0, |count| count.get() as u32 - 1);
-    let mut options =
-        Options { json: false, native: false, rounds: 9, core: last_core, backlog: 1, flows: FLOWS.to_vec(), only: Vec::new() };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        match word.as_str() {
-            "--json" => options.json = true,
-            "--native" => options.native = true,
-            "--rounds" => options.rounds = number(word, value()?, 1)?,
-            "--core" => options.core = number(word, value()?, 0)?,
-            "--backlog" => options.backlog = number(word, value()?, 1)?,
-            "--flows" => options.flows = value()?.split(',').map(|text| number(word, text, 1)).collect::<Result<_, _>>()?,
-            "--only" => options.only.push(value()?.clone()),
-            other => {
-                return Err(Failure::Usage(format!(
-                    "unknown option \"{other}\"; bench takes --json, --native, --rounds N, --core N, --backlog N, --flows N,..., --only NAME"
-                )));
-            }
-        }
-    }
-    Ok(options)
-}
-
-fn number(option: &str, text: &str, least: u32) -> Result<u32, Failure> {
-    match text.parse() {
-        Ok(value) if value >= least => Ok(value),
-        _ => Err(Failure::Usage(format!("{option} needs a number of at least {least}, not \"{text}\""))),
     }
 }
 

@@ -22,10 +22,7 @@ const BOOK: &str = "book";
 ///
 /// # Errors
 /// [`Failure::Check`] with the number of broken links, which have been printed; [`Failure::Environment`] if mdBook cannot be built.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(argument) = arguments.first() {
-        return Err(Failure::Usage(format!("book takes no options, not \"{argument}\"")));
-    }
+pub fn run() -> Result<(), Failure> {
     let root = root();
     let book = root.join(BOOK);
     if book.exists() {

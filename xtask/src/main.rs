@@ -1,5 +1,6 @@
 //! `cargo xtask`: the repository's tasks, from the gate that every change passes to the benchmarks beside other programs.
 
+use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -17,81 +18,70 @@ mod steps;
 mod test;
 mod tidy;
 
-const HELP: &str = "\
-Repository tasks.
+/// Repository tasks.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
 
-Usage: cargo xtask <TASK> [OPTIONS]
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something";
 
-Tasks:
-  test [--only STEP]...    Install what the tests need, then run everything that gates
-  tidy                     Check the rules of layout and style that compilers do not know
-  book                     Build the documentation as a book into book/, and check the links of every document
-  fuzz [TARGET] [--runs N] [--seed N]
-                           Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
-  soak [TIMES]             Every property test on 40 times its usual cases, or TIMES times
-  reproduce-mutants [NAME]...
-                           Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch; `intserv` for
-                           those of its experiment
-  bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
-                           Cost per packet beside DPDK, measured alternately
-  bench-simulation [--json] [--rounds N] [--connections N,...]
-                           Simulated TCP beside ns-3: packet-hops per second of CPU time, measured in turns
-  rtl [--only STEP]... [--design NAME]... [--decisions N] [--deep]
-                           Check the hardware design: a selection of designs, proofs and faults, with --deep all of them;
-                           N decisions per design in lockstep with the software (20000 unless told, 100000 with --deep)
-  rtl-reports [--only NAME]... [--seeds N] [--jobs N] [--render]
-                           Synthesise, place and route what has changed, N seeds each (5 unless told), and write docs/rtl.md;
-                           with --render only write it, from the results that are there
-
-Steps of `test`, in order:
-  environment format tidy clippy docs book no-std tests optimised contributing licences rtl
-
-Steps of `rtl`, in order:
-  lint formal lockstep tiled heap edges mutants place
-
-Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
-";
+#[derive(Subcommand)]
+enum Task {
+    /// Install what the tests need, then run everything that gates
+    Test(test::Options),
+    /// Check the rules of layout and style that compilers do not know
+    Tidy,
+    /// Build the documentation as a book into book/, and check the links of every document
+    Book,
+    /// Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
+    Fuzz {
+        /// A target, `--runs N`, `--seed N`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Every property test on many times its usual cases
+    Soak {
+        /// How many times
+        #[arg(default_value_t = soak::TIMES, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        times: u32,
+    },
+    /// Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
+    ReproduceMutants {
+        /// Only these faults; `intserv` for those of its experiment
+        names: Vec<String>,
+    },
+    /// Cost per packet beside DPDK, measured alternately
+    Bench(bench::Options),
+    /// Simulated TCP beside ns-3: packet-hops per second of CPU time, measured in turns
+    BenchSimulation(bench::simulation::Options),
+    /// Check the hardware design: a selection of designs, proofs and faults, with --deep all of them
+    Rtl(rtl::Options),
+    /// Synthesise, place and route what has changed, and write docs/rtl.md
+    RtlReports(rtl::reports::Options),
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match arguments.split_first() {
-        None => {
-            print!("{HELP}");
-            return ExitCode::from(2);
-        }
-        Some((task, rest)) => match task.as_str() {
-            "test" => test::run(rest),
-            "tidy" => tidy::run(rest),
-            "book" => book::run(rest),
-            "fuzz" => fuzz::run(rest),
-            "reproduce-mutants" => mutants::run(rest),
-            "soak" => soak::run(rest),
-            "bench" => bench::run(rest),
-            "bench-simulation" => bench::simulation::run(rest),
-            "rtl" => rtl::run(rest),
-            "rtl-reports" => rtl::reports::run(rest),
-            "help" | "--help" | "-h" => {
-                print!("{HELP}");
-                Ok(())
-            }
-            other => Err(Failure::Usage(format!(
-                "there is no task \"{other}\"; the tasks are test, tidy, book, fuzz, soak, reproduce-mutants, bench, bench-simulation, rtl, rtl-reports"
-            ))),
-        },
+    let outcome = match Cli::parse().task {
+        Task::Test(options) => test::run(&options),
+        Task::Tidy => tidy::run(),
+        Task::Book => book::run(),
+        Task::Fuzz { arguments } => fuzz::run(&arguments),
+        Task::Soak { times } => soak::run(times),
+        Task::ReproduceMutants { names } => mutants::run(&names),
+        Task::Bench(options) => bench::run(&options),
+        Task::BenchSimulation(options) => bench::simulation::run(&options),
+        Task::Rtl(options) => rtl::run(&options),
+        Task::RtlReports(options) => rtl::reports::run(&options),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Check(problem)) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(1)
-        }
-        Err(Failure::Usage(problem)) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(2)
-        }
-        Err(Failure::Environment(problem)) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(3)
-        }
-    }
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    let (problem, code) = match failure {
+        Failure::Check(problem) => (problem, 1),
+        Failure::Usage(problem) => (problem, 2),
+        Failure::Environment(problem) => (problem, 3),
+    };
+    eprintln!("error: {problem}");
+    ExitCode::from(code)
 }

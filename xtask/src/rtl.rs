@@ -2,8 +2,7 @@
 
 use crate::failure::Failure;
 use crate::steps::{self, Step};
-use options::{Options, number};
-use std::sync::Mutex;
+pub use options::Options;
 use std::thread;
 
 mod design;
@@ -24,11 +23,6 @@ mod results;
 mod sources;
 mod tools;
 mod verilate;
-
-/// Decisions per design by default. The 16-bit clock wraps in them, because runs begin just before it does.
-const DECISIONS: u64 = 20_000;
-/// Decisions per design with `--deep`.
-const DEEP_DECISIONS: u64 = 100_000;
 
 const STEPS: &[Step<Options>] = &[
     Step { name: "lint", proves: "no warning of Verilator, of the style linter and of the house rules", run: lint::run },
@@ -67,75 +61,54 @@ fn place() -> Result<String, Failure> {
 /// # Errors
 /// [`Failure::Check`] naming the steps that failed; [`Failure::Usage`] for what is not understood; [`Failure::Environment`] if the tools
 /// cannot be installed.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (names, options) = parse(arguments)?;
-    let steps = steps::selected(STEPS, &names)?;
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let steps = selected(options)?;
     tools::prepare()?;
     if steps.iter().any(|step| step.name == "place") {
         *options.placement.lock().expect("no step panics") = Some(thread::spawn(place));
     }
-    steps::run(&steps, &options)
+    steps::run(&steps, options)
 }
 
-fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
-    let mut names = Vec::new();
-    let mut decisions = None;
-    let mut options = Options { decisions: DECISIONS, designs: Vec::new(), deep: false, placement: Mutex::default() };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        match word.as_str() {
-            "--only" => names.push(value()?.as_str()),
-            "--deep" => options.deep = true,
-            "--design" => options.designs.push(value()?.clone()),
-            "--decisions" => decisions = Some(number(word, value()?)?),
-            other => {
-                let known = "rtl takes --only STEP, --design NAME, --decisions N, --deep";
-                return Err(Failure::Usage(format!("unknown option \"{other}\"; {known}")));
-            }
-        }
-    }
-    options.decisions = decisions.unwrap_or(if options.deep { DEEP_DECISIONS } else { DECISIONS });
+/// The steps to run, if they and the designs are known.
+fn selected(options: &Options) -> Result<Vec<&'static Step<Options>>, Failure> {
     if let Some(unknown) = options.designs.iter().find(|name| !lockstep::pairs().any(|pair| pair.name() == **name)) {
         let names: Vec<String> = lockstep::pairs().map(|pair| pair.name()).collect();
         return Err(Failure::Usage(format!("no design is called \"{unknown}\"; there are {}", names.join(", "))));
     }
-    Ok((names, options))
+    steps::selected(STEPS, &options.only)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
+    fn parsed(words: &str) -> Option<(Options, Vec<&'static str>)> {
+        let options = Options::try_parse_from(["rtl"].into_iter().chain(words.split_whitespace())).ok()?;
+        let steps = selected(&options).ok()?.iter().map(|step| step.name).collect();
+        Some((options, steps))
     }
 
     #[test]
     fn steps_and_decisions_are_read() {
-        let arguments = words("--only lockstep --design base-4 --decisions 100000000 --deep --only lint");
-        let (names, options) = parse(&arguments).ok().unwrap();
-        assert_eq!(names, ["lockstep", "lint"]);
-        assert_eq!((options.decisions, options.deep), (100_000_000, true));
+        let (options, steps) = parsed("--only lockstep --design base-4 --decisions 100000000 --deep --only lint").unwrap();
+        assert_eq!((options.decisions(), options.deep), (100_000_000, true));
         assert_eq!(options.designs, ["base-4"]);
-        let selected: Vec<&str> = steps::selected(STEPS, &names).ok().unwrap().iter().map(|step| step.name).collect();
-        assert_eq!(selected, ["lint", "lockstep"]);
+        assert_eq!(steps, ["lint", "lockstep"]);
     }
 
     #[test]
     fn nothing_said_means_everything() {
-        let (names, options) = parse(&[]).ok().unwrap();
-        assert_eq!((options.decisions, options.deep), (DECISIONS, false));
-        assert_eq!(steps::selected(STEPS, &names).ok().unwrap().len(), STEPS.len());
+        let (options, steps) = parsed("").unwrap();
+        assert_eq!((options.decisions(), options.deep), (20_000, false));
+        assert_eq!(steps.len(), STEPS.len());
     }
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for bad in ["--only", "--decisions", "--decisions 0", "--decisions many", "--fast", "lint"] {
-            assert!(matches!(parse(&words(bad)), Err(Failure::Usage(_))), "{bad}");
+        for bad in ["--only", "--decisions", "--decisions 0", "--decisions many", "--fast", "lint", "--only simulate", "--design base-5"] {
+            assert!(parsed(bad).is_none(), "{bad}");
         }
-        let arguments = words("--only simulate");
-        let (names, _) = parse(&arguments).ok().unwrap();
-        assert!(matches!(steps::selected(STEPS, &names), Err(Failure::Usage(_))));
     }
 }

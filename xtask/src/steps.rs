@@ -17,15 +17,12 @@ pub struct Step<Options> {
 ///
 /// # Errors
 /// [`Failure::Usage`] for a name that no step has.
-pub fn selected<'a, Options>(steps: &'a [Step<Options>], names: &[&str]) -> Result<Vec<&'a Step<Options>>, Failure> {
-    if let Some(unknown) = names.iter().find(|name| !steps.iter().any(|step| step.name == **name)) {
-        return Err(Failure::Usage(format!("there is no step \"{unknown}\"; the steps are {}", all_names(steps))));
+pub fn selected<'a, Options>(steps: &'a [Step<Options>], names: &[String]) -> Result<Vec<&'a Step<Options>>, Failure> {
+    if let Some(unknown) = names.iter().find(|name| !steps.iter().any(|step| step.name == *name)) {
+        let all: Vec<&str> = steps.iter().map(|step| step.name).collect();
+        return Err(Failure::Usage(format!("there is no step \"{unknown}\"; the steps are {}", all.join(", "))));
     }
-    Ok(steps.iter().filter(|step| names.is_empty() || names.contains(&step.name)).collect())
-}
-
-pub fn all_names<Options>(steps: &[Step<Options>]) -> String {
-    steps.iter().map(|step| step.name).collect::<Vec<_>>().join(", ")
+    Ok(steps.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)).collect())
 }
 
 /// Runs the steps.
@@ -106,7 +103,9 @@ mod tests {
     #[test]
     fn steps_are_selected_in_their_own_order() {
         let steps = [step("one", fine), step("two", fine), step("three", fine)];
-        let names = |wanted: &[&str]| selected(&steps, wanted).ok().map(|found| found.iter().map(|step| step.name).collect::<Vec<_>>());
+        let wanted = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names =
+            |names: &[&str]| selected(&steps, &wanted(names)).ok().map(|found| found.iter().map(|step| step.name).collect::<Vec<_>>());
         assert_eq!(names(&["three", "one"]), Some(vec!["one", "three"]));
         assert_eq!(names(&[]), Some(vec!["one", "two", "three"]));
         assert_eq!(names(&["four"]), None);

@@ -4,15 +4,24 @@ use crate::cargo::{cargo, root, succeed};
 use crate::environment::{self, BARE_TARGET};
 use crate::failure::Failure;
 use crate::steps::{self, Step};
+use clap::Parser;
 use std::process::Command;
+
+/// What `cargo xtask test` is told.
+#[derive(Parser)]
+pub struct Options {
+    /// Only this step: environment, format, tidy, clippy, docs, book, no-std, tests, optimised, contributing, licences, rtl
+    #[arg(long, value_name = "STEP")]
+    only: Vec<String>,
+}
 
 const STEPS: &[Step<()>] = &[
     Step { name: "environment", proves: "what the tests start is installed", run: |()| environment::prepare() },
     Step { name: "format", proves: "the sources are formatted", run: |()| format() },
-    Step { name: "tidy", proves: "crate arrows, headers, dead files and the other house rules", run: |()| crate::tidy::run(&[]) },
+    Step { name: "tidy", proves: "crate arrows, headers, dead files and the other house rules", run: |()| crate::tidy::run() },
     Step { name: "clippy", proves: "no compiler or clippy warning in any target", run: |()| clippy() },
     Step { name: "docs", proves: "the documentation builds without a warning", run: |()| docs() },
-    Step { name: "book", proves: "the book builds and no link is broken", run: |()| crate::book::run(&[]) },
+    Step { name: "book", proves: "the book builds and no link is broken", run: |()| crate::book::run() },
     Step {
         name: "no-std",
         proves: "the core, the cell scheduler and the model of the hardware need no operating system",
@@ -25,7 +34,7 @@ const STEPS: &[Step<()>] = &[
     Step {
         name: "rtl",
         proves: "the hardware decides as the software does, and the rest of `cargo xtask rtl`",
-        run: |()| crate::rtl::run(&[]),
+        run: |()| crate::rtl::run(&crate::rtl::Options::default()),
     },
 ];
 
@@ -33,21 +42,8 @@ const STEPS: &[Step<()>] = &[
 ///
 /// # Errors
 /// [`Failure::Check`] naming the steps that failed; [`Failure::Usage`] for an unknown step.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    steps::run(&selected(arguments)?, &())
-}
-
-fn selected(arguments: &[String]) -> Result<Vec<&'static Step<()>>, Failure> {
-    let mut names = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match (argument.as_str(), rest.next()) {
-            ("--only", Some(name)) => names.push(name.as_str()),
-            ("--only", None) => return Err(Failure::Usage(format!("--only needs a step: {}", steps::all_names(STEPS)))),
-            (other, _) => return Err(Failure::Usage(format!("unknown option \"{other}\"; test takes --only STEP"))),
-        }
-    }
-    steps::selected(STEPS, &names)
+pub fn run(options: &Options) -> Result<(), Failure> {
+    steps::run(&steps::selected(STEPS, &options.only)?, &())
 }
 
 fn format() -> Result<(), Failure> {
@@ -97,8 +93,8 @@ mod tests {
     use super::*;
 
     fn names(arguments: &[&str]) -> Option<Vec<&'static str>> {
-        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-        selected(&arguments).ok().map(|steps| steps.iter().map(|step| step.name).collect())
+        let options = Options::try_parse_from(["test"].iter().chain(arguments)).ok()?;
+        steps::selected(STEPS, &options.only).ok().map(|steps| steps.iter().map(|step| step.name).collect())
     }
 
     #[test]

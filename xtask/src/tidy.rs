@@ -28,10 +28,7 @@ mod unfinished;
 ///
 /// # Errors
 /// [`Failure::Check`] with the number of findings, which have been printed.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(argument) = arguments.first() {
-        return Err(Failure::Usage(format!("tidy takes no options, not \"{argument}\"")));
-    }
+pub fn run() -> Result<(), Failure> {
     let root = root();
     let metadata = metadata()?;
     let files = files_under(&root, Path::new("")).map_err(|error| Failure::Environment(format!("cannot read the tree: {error}")))?;

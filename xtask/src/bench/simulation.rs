@@ -3,9 +3,9 @@
 //! Both run 15 (and other numbers of) TCP connections over one bottleneck, ours from `crates/tidegate-sim/examples/scenario_a.rs`, ns-3 from
 //! `benches/peers/dumbbell.cc`. CPU time is that of the whole process, set-up included, as the kernel counts it for children that have ended.
 
-use super::number;
 use crate::cargo::{cargo, output, root, target_directory};
 use crate::failure::Failure;
+use clap::Parser;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -19,6 +19,19 @@ const TICKS: f64 = 100.0;
 const MODULES: &[&str] = &["core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge"];
 const INSTALL: &str = "apt-get install build-essential pkg-config libns3-dev";
 
+/// What `cargo xtask bench-simulation` is told.
+#[derive(Parser)]
+pub struct Options {
+    /// Print an array instead of a table
+    #[arg(long)]
+    json: bool,
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// The numbers of connections
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [15, 50], value_parser = clap::value_parser!(u32).range(1..))]
+    connections: Vec<u32>,
+}
+
 /// One program's round.
 struct Round {
     hops: f64,
@@ -30,22 +43,9 @@ struct Round {
 /// Measures and prints a table, or an array with `--json`.
 ///
 /// # Errors
-/// [`Failure::Usage`] for an unknown option, [`Failure::Environment`] without a C++ compiler or ns-3.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (mut is_json, mut rounds, mut connections) = (false, 3, vec![15, 50]);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        match word.as_str() {
-            "--json" => is_json = true,
-            "--rounds" => rounds = number(word, value()?, 1)?,
-            "--connections" => connections = value()?.split(',').map(|text| number(word, text, 1)).collect::<Result<_, _>>()?,
-            other => {
-                let known = "bench-simulation takes --json, --rounds N, --connections N,...";
-                return Err(Failure::Usage(format!("unknown option \"{other}\"; {known}")));
-            }
-        }
-    }
+/// [`Failure::Environment`] without a C++ compiler or ns-3.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let &Options { json: is_json, rounds, ref connections } = options;
     output(cargo().args(["build", "--quiet", "--release", "--package", "tidegate-sim", "--example", "scenario_a"]))?;
     let target = target_directory()?;
     let (ours, peer) = (target.join("release/examples/scenario_a"), target.join("peers/dumbbell"));
@@ -53,7 +53,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     let version = output(Command::new("pkg-config").args(["--modversion", "ns3-core"]))?;
     let build = format!("ns-3 {} as packaged by Debian", version.trim());
     let mut rows = Vec::new();
-    for connections in connections {
+    for &connections in connections {
         let (mut of_ours, mut of_peer) = (Vec::new(), Vec::new());
         for round in 1..=u64::from(rounds) {
             eprintln!("{connections} connections, round {round} of {rounds}");

@@ -1,10 +1,12 @@
 //! Speed grades of the device.
 
 /// A speed grade of the device: the same netlist, placed and routed by the delays of that grade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Grade {
     /// The slowest: clocks without a grade are of this one.
+    #[value(name = "6")]
     Six,
+    #[value(name = "8")]
     Eight,
 }
 

@@ -54,7 +54,7 @@ pub fn run(step: &str, options: &Options) -> Result<(), Failure> {
     // Those that take longest first, so that no core waits at the end.
     pairs.sort_by_key(|pair| Reverse(pair.size.streams));
     println!("{:<34}{:>10}{:>13}{:>8}  {:<8}{:>9}{:>9}", "design", "decisions", "cycles", "period", "result", "build s", "run s");
-    let rows = at_once(&pairs, |pair| pair.measured(&bench, &sources, options.decisions));
+    let rows = at_once(&pairs, |pair| pair.measured(&bench, &sources, options.decisions()));
     let mut failed = Vec::new();
     for (row, pair) in rows.into_iter().zip(&pairs) {
         if let Some(said) = row? {

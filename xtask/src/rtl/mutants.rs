@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_file_with_faults_has_one_by_default() {
-        let options = |deep| Options { decisions: 1, designs: Vec::new(), deep, placement: std::sync::Mutex::default() };
+        let options = |deep| Options { deep, ..Options::default() };
         let files: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.file).collect();
         let by_default = selected(&options(false));
         assert_eq!(by_default.len(), files.len());

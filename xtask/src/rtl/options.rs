@@ -1,31 +1,37 @@
-//! What `cargo xtask rtl` passes to its steps.
+//! What `cargo xtask rtl` is told, and passes to its steps.
 
 use crate::failure::Failure;
+use clap::Parser;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
+#[derive(Parser, Default)]
 pub struct Options {
-    /// Decisions of every design that are compared with the software.
-    pub decisions: u64,
-    /// The designs that are compared, or whose faults are seeded, such as `speculative-4`; if there are none, those that run by default.
+    /// Only this step: lint, formal, lockstep, tiled, heap, edges, mutants, place
+    #[arg(long, value_name = "STEP")]
+    pub only: Vec<String>,
+    /// Only this design, such as `speculative-4`, or its faults; without any those that run by default
+    #[arg(long = "design", value_name = "NAME")]
     pub designs: Vec<String>,
-    /// What takes long runs, too.
+    /// Decisions of every design that are compared with the software: 20000 unless told, 100000 with --deep
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub decisions: Option<u64>,
+    /// What takes long runs, too
+    #[arg(long)]
     pub deep: bool,
     /// The placement, which is under way from the beginning: of one core it takes a minute, and nothing waits for it.
+    #[arg(skip)]
     pub placement: Mutex<Option<JoinHandle<Result<String, Failure>>>>,
 }
 
 impl Options {
+    /// Decisions of every design. The 16-bit clock wraps in them, because runs begin just before it does.
+    pub fn decisions(&self) -> u64 {
+        self.decisions.unwrap_or(if self.deep { 100_000 } else { 20_000 })
+    }
+
     /// Whether the design of this name takes part.
     pub fn selects(&self, design: &str, is_deep: bool) -> bool {
         if self.designs.is_empty() { self.deep || !is_deep } else { self.designs.iter().any(|name| name == design) }
-    }
-}
-
-/// A number of at least 1.
-pub fn number(option: &str, text: &str) -> Result<u64, Failure> {
-    match text.parse() {
-        Ok(value) if value > 0 => Ok(value),
-        _ => Err(Failure::Usage(format!("{option} needs a number of at least 1, not \"{text}\""))),
     }
 }

@@ -4,32 +4,45 @@ use super::design::Design;
 use super::designs;
 use super::flow;
 use super::grade::Grade;
-use super::options::number;
 use super::{page, tools};
 use crate::cargo::root;
 use crate::failure::Failure;
+use clap::Parser;
 use std::sync::Mutex;
 use std::time::Duration;
 
-struct Options {
+/// What `cargo xtask rtl-reports` is told.
+#[derive(Parser)]
+pub struct Options {
+    /// Only this design, or all sizes of this architecture
+    #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    grades: &'static [Grade],
+    /// The fastest speed grade: 8 measures it besides grade 6
+    #[arg(long, default_value = "6")]
+    grade: Grade,
+    /// Placements of each design
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
+    /// Designs at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: u64,
-    /// For one placement.
+    /// The longest time of a placement
+    #[arg(long, value_name = "N", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
-    is_rendered_only: bool,
+    /// Only write the page, from the results that are there
+    #[arg(long)]
+    render: bool,
 }
 
 /// Measures what has changed, then writes the page and its plots.
 ///
 /// # Errors
 /// [`Failure::Usage`] for what is not understood, [`Failure::Check`] if a tool fails, [`Failure::Environment`] if there is none.
-pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    let options = parse(arguments)?;
-    if !options.is_rendered_only {
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let designs = selected(&options.only)?;
+    if !options.render {
         tools::prepare()?;
-        measure(&options)?;
+        measure(options, designs)?;
     }
     for (name, text) in page::render()? {
         let path = root().join(&name);
@@ -49,35 +62,6 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn parse(arguments: &[String]) -> Result<Options, Failure> {
-    let mut options = Options { only: Vec::new(), grades: &[Grade::Six], seeds: 5, jobs: 1, minutes: 240, is_rendered_only: false };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        match word.as_str() {
-            "--only" => options.only.push(value()?.clone()),
-            "--grade" => {
-                options.grades = match value()?.as_str() {
-                    "6" => &[Grade::Six],
-                    "8" => &[Grade::Six, Grade::Eight],
-                    other => return Err(Failure::Usage(format!("--grade is 6 or 8, not \"{other}\""))),
-                }
-            }
-            "--seeds" => options.seeds = number(word, value()?)?,
-            "--jobs" => options.jobs = number(word, value()?)?,
-            "--minutes" => options.minutes = number(word, value()?)?,
-            "--render" => options.is_rendered_only = true,
-            other => {
-                return Err(Failure::Usage(format!(
-                    "unknown option \"{other}\"; rtl-reports takes --only NAME, --grade 8, --seeds N, --jobs N, --minutes N, --render"
-                )));
-            }
-        }
-    }
-    selected(&options.only)?;
-    Ok(options)
-}
-
 /// The designs of these names; the name of an architecture means all its sizes.
 fn selected(names: &[String]) -> Result<Vec<Design>, Failure> {
     let is_named =
@@ -91,15 +75,16 @@ fn selected(names: &[String]) -> Result<Vec<Design>, Failure> {
 }
 
 /// Measures the designs, as many at a time as there are jobs. A design that fails does not stop the others.
-fn measure(options: &Options) -> Result<(), Failure> {
-    let waiting = Mutex::new(selected(&options.only)?.into_iter());
+fn measure(options: &Options, designs: Vec<Design>) -> Result<(), Failure> {
+    let waiting = Mutex::new(designs.into_iter());
+    let grades: &[Grade] = if options.grade == Grade::Eight { &[Grade::Six, Grade::Eight] } else { &[Grade::Six] };
     let failures = Mutex::new(Vec::new());
     let patience = Duration::from_secs(60 * options.minutes);
     let work = || {
         loop {
             let next = waiting.lock().expect("no job panics").next();
             let Some(design) = next else { return };
-            if let Err(failure) = flow::measure(&design, options.grades, options.seeds, patience) {
+            if let Err(failure) = flow::measure(&design, grades, options.seeds, patience) {
                 failures.lock().expect("no job panics").push((design.name, failure));
             }
         }
@@ -124,25 +109,26 @@ fn measure(options: &Options) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
+    fn parsed(words: &str) -> Option<Options> {
+        Options::try_parse_from(["rtl-reports"].into_iter().chain(words.split_whitespace())).ok()
     }
 
     #[test]
     fn options_are_read() {
-        let options = parse(&words("--only base-4 --only exact --seeds 3 --jobs 2 --minutes 9")).ok().unwrap();
-        assert_eq!((options.seeds, options.jobs, options.minutes, options.is_rendered_only), (3, 2, 9, false));
+        let options = parsed("--only base-4 --only exact --seeds 3 --jobs 2 --minutes 9").unwrap();
+        assert_eq!((options.seeds, options.jobs, options.minutes, options.render), (3, 2, 9, false));
         let names: Vec<String> = selected(&options.only).ok().unwrap().into_iter().map(|design| design.name).collect();
         assert_eq!(names, ["base-4", "exact-4", "exact-8", "exact-16", "exact-32"]);
-        assert_eq!(options.grades, [Grade::Six]);
-        assert_eq!(parse(&words("--grade 8")).ok().unwrap().grades, [Grade::Six, Grade::Eight]);
-        assert!(parse(&words("--render")).ok().unwrap().is_rendered_only);
+        assert_eq!(options.grade, Grade::Six);
+        assert_eq!(parsed("--grade 8").unwrap().grade, Grade::Eight);
+        assert!(parsed("--render").unwrap().render);
     }
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for bad in ["--only", "--only base-5", "--seeds 0", "--jobs x", "--grade 7", "--fast"] {
-            assert!(matches!(parse(&words(bad)), Err(Failure::Usage(_))), "{bad}");
+        for bad in ["--only", "--seeds 0", "--jobs x", "--grade 7", "--fast"] {
+            assert!(parsed(bad).is_none(), "{bad}");
         }
+        assert!(matches!(selected(&["base-5".to_owned()]), Err(Failure::Usage(_))));
     }
 }
