@@ -15,7 +15,7 @@ pub fn published(page: &mut String, rows: &[Row]) {
         let _ = writeln!(
             page,
             "| {} | {} | {} | {} |",
-            claim.about,
+            claim.about(),
             claim.figure,
             claim.there,
             here.unwrap_or_else(|| "not measured".to_owned())
@@ -62,115 +62,43 @@ fn compute_ahead(rows: &[Row]) -> String {
 
 /// A change from one size to another, as the paper gives it.
 struct Claim {
-    about: &'static str,
+    what: &'static str,
+    of: fn(&Row) -> f64,
     figure: &'static str,
-    there: &'static str,
     variant: &'static str,
     from: u32,
     to: u32,
-    of: fn(&Row) -> f64,
+    there: &'static str,
+}
+
+impl Claim {
+    /// Such as "clock of the base architecture, 4 to 8 streams".
+    fn about(&self) -> String {
+        let variant = match self.variant {
+            "base" => "the base architecture",
+            "winner-only" => "winner-only routing",
+            other => other,
+        };
+        format!("{} of {variant}, {} to {} streams", self.what, self.from, self.to)
+    }
+}
+
+const fn clock(figure: &'static str, variant: &'static str, from: u32, to: u32, there: &'static str) -> Claim {
+    Claim { what: "clock", of: Row::median, figure, variant, from, to, there }
 }
 
 const CLAIMS: &[Claim] = &[
-    Claim {
-        about: "clock of the base architecture, 4 to 8 streams",
-        figure: "9 (Virtex-I)",
-        there: "falls by 20 %",
-        variant: "base",
-        from: 4,
-        to: 8,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of the base architecture, 8 to 32 streams",
-        figure: "9 (Virtex-I)",
-        there: "nearly the same",
-        variant: "base",
-        from: 8,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of winner-only routing, 4 to 8 streams",
-        figure: "9 (Virtex-I)",
-        there: "falls by 5 %",
-        variant: "winner-only",
-        from: 4,
-        to: 8,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of winner-only routing, 8 to 32 streams",
-        figure: "9 (Virtex-I)",
-        there: "nearly maintained",
-        variant: "winner-only",
-        from: 8,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of the base architecture, 4 to 8 streams",
-        figure: "10 (Virtex-II)",
-        there: "falls by more than 20 %",
-        variant: "base",
-        from: 4,
-        to: 8,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of the base architecture, 16 to 32 streams",
-        figure: "10 (Virtex-II)",
-        there: "falls by 30 %",
-        variant: "base",
-        from: 16,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of winner-only routing, 4 to 16 streams",
-        figure: "10 (Virtex-II)",
-        there: "steadier",
-        variant: "winner-only",
-        from: 4,
-        to: 16,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of winner-only routing, 16 to 32 streams",
-        figure: "10 (Virtex-II)",
-        there: "falls by 15 %",
-        variant: "winner-only",
-        from: 16,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of compute-ahead, 4 to 8 streams",
-        figure: "11 (Virtex-II)",
-        there: "falls by 20 %",
-        variant: "compute-ahead",
-        from: 4,
-        to: 8,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of compute-ahead, 8 to 32 streams",
-        figure: "11 (Virtex-II)",
-        there: "stays",
-        variant: "compute-ahead",
-        from: 8,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "area of the base architecture, 4 to 32 streams",
-        figure: "9 and 10",
-        there: "grows linearly",
-        variant: "base",
-        from: 4,
-        to: 32,
-        of: |row| row.outcome.area.lut4 as f64,
-    },
+    clock("9 (Virtex-I)", "base", 4, 8, "falls by 20 %"),
+    clock("9 (Virtex-I)", "base", 8, 32, "nearly the same"),
+    clock("9 (Virtex-I)", "winner-only", 4, 8, "falls by 5 %"),
+    clock("9 (Virtex-I)", "winner-only", 8, 32, "nearly maintained"),
+    clock("10 (Virtex-II)", "base", 4, 8, "falls by more than 20 %"),
+    clock("10 (Virtex-II)", "base", 16, 32, "falls by 30 %"),
+    clock("10 (Virtex-II)", "winner-only", 4, 16, "steadier"),
+    clock("10 (Virtex-II)", "winner-only", 16, 32, "falls by 15 %"),
+    clock("11 (Virtex-II)", "compute-ahead", 4, 8, "falls by 20 %"),
+    clock("11 (Virtex-II)", "compute-ahead", 8, 32, "stays"),
+    Claim { what: "area", of: |row| row.outcome.area.lut4 as f64, ..clock("9 and 10", "base", 4, 32, "grows linearly") },
 ];
 
 /// How a figure changes between two sizes of a variant.
