@@ -5,7 +5,7 @@
 
 use super::design::{Design, Mapping, Place};
 use super::grade::Grade;
-use super::results::{Area, CriticalPath, Outcome, Placement, RESULTS, area_as_json, keep, note, placement_as_json, read};
+use super::results::{self, Area, CriticalPath, Outcome, Placement, keep};
 use super::sources::{SOURCES, needed, texts};
 use super::tools::{program, version};
 use crate::cargo::{root, target_directory};
@@ -36,27 +36,20 @@ pub const DEVICE: &str = "LFE5U-85F, CABGA756, speed grade 6";
 /// # Errors
 /// [`Failure::Check`] if a tool fails, [`Failure::Environment`] if it cannot be started or a file not be written.
 pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration) -> Result<Outcome, Failure> {
-    let file = root().join(RESULTS).join(format!("{}.json", design.name));
     let origin = origin(design)?;
-    let mut kept = match std::fs::read_to_string(&file) {
-        Ok(text) => serde_json::from_str(&text).unwrap_or(Value::Null),
-        Err(_) => Value::Null,
-    };
-    if kept["origin"] != origin {
-        kept = Value::Null;
-    }
+    let kept = results::kept(&design.name).ok().flatten().filter(|kept| kept.origin == origin);
     let wanted = 1..=if design.is_placed { seeds } else { 0 };
-    let is_known = |grade: Grade, seed: u64| {
-        kept[grade.field()].as_array().is_some_and(|placements| placements.iter().any(|placement| placement["seed"] == seed))
-    };
+    let is_known = |grade, seed| kept.as_ref().is_some_and(|kept| kept.of(grade).iter().any(|placement| placement.seed == seed));
     let missing: Vec<(Grade, u64)> = grades
         .iter()
         .flat_map(|&grade| wanted.clone().map(move |seed| (grade, seed)))
         .filter(|&(grade, seed)| !is_known(grade, seed))
         .collect();
-    if missing.is_empty() && kept != Value::Null {
+    if missing.is_empty()
+        && let Some(kept) = kept
+    {
         println!("{}: is there", design.name);
-        return read(&kept, &design.name);
+        return Ok(kept);
     }
     let folder = target_directory()?.join("rtl/place").join(&design.name);
     let area = synthesise(design, &folder)?;
@@ -64,10 +57,15 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
         "{}: {} LUT4, {} flip-flops, {} multipliers, {} block RAMs",
         design.name, area.lut4, area.flip_flops, area.multipliers, area.block_rams
     );
-    if kept == Value::Null {
-        kept = json!({"name": design.name, "origin": origin, "area": area_as_json(&area), "placements": []});
-        keep(&file, &kept)?;
-    }
+    let mut kept = match kept {
+        Some(kept) => kept,
+        None => {
+            let (placements, fastest, in_vain) = (Vec::new(), Vec::new(), Vec::new());
+            let outcome = Outcome { name: design.name.clone(), origin, area, placements, fastest, in_vain };
+            keep(&outcome)?;
+            outcome
+        }
+    };
     for (grade, seed) in missing {
         let shown = format!("{}: grade {}, seed {seed}", design.name, grade.number());
         let without = Place { goal: None, ..design.place };
@@ -81,25 +79,21 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
             (failure, _) => Err(failure),
         });
         let placement = match placement {
-            Ok(placement) => placement,
+            Ok(placement) => {
+                println!("{shown}: {:.1} MHz, {}", placement.megahertz, placement.critical.shown());
+                Ok(placement)
+            }
             // Another seed may do.
             Err(Failure::Check(reason)) => {
                 println!("{shown}: {reason}");
-                note(&mut kept, grade, seed, Some(&reason));
-                keep(&file, &kept)?;
-                continue;
+                Err(reason)
             }
             Err(failure) => return Err(failure),
         };
-        println!("{shown}: {:.1} MHz, {}", placement.megahertz, placement.critical.shown());
-        let mut all = kept[grade.field()].as_array().cloned().unwrap_or_default();
-        all.push(placement_as_json(&placement));
-        all.sort_by_key(|placement| placement["seed"].as_u64());
-        kept[grade.field()] = Value::Array(all);
-        note(&mut kept, grade, seed, None);
-        keep(&file, &kept)?;
+        kept.add(grade, seed, placement);
+        keep(&kept)?;
     }
-    read(&kept, &design.name)
+    Ok(kept)
 }
 
 /// True if the kept results of a design were made from today's sources by today's tools.
@@ -107,10 +101,9 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
 /// # Errors
 /// [`Failure`] if a source or a tool cannot be read.
 pub fn is_current(design: &Design) -> Result<bool, Failure> {
-    let file = root().join(RESULTS).join(format!("{}.json", design.name));
-    let Ok(text) = std::fs::read_to_string(&file) else { return Ok(false) };
-    let value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-    Ok(value["origin"] == origin(design)?)
+    let kept = results::kept(&design.name).ok().flatten();
+    let origin = origin(design)?;
+    Ok(kept.is_some_and(|kept| kept.origin == origin))
 }
 
 /// Synthesises, places and routes a small design, keeping nothing, to see that the flow works; says what has come out.

@@ -26,12 +26,4 @@ impl Grade {
             Grade::Eight => megahertz + megahertz / 4,
         }
     }
-
-    /// The field of its placements in a file of results.
-    pub const fn field(self) -> &'static str {
-        match self {
-            Grade::Six => "placements",
-            Grade::Eight => "placements_grade_8",
-        }
-    }
 }

@@ -152,7 +152,7 @@ fn without_clock(page: &mut String, rows: &[Row]) {
 fn how_placed(page: &mut String, rows: &[Row]) {
     let mut kinds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in rows {
-        if let Some(options) = &row.outcome.place {
+        if let Some(options) = row.outcome.place() {
             kinds.entry(options).or_default().push(row.shown());
         }
     }
@@ -174,7 +174,7 @@ fn how_placed(page: &mut String, rows: &[Row]) {
     let goals: Vec<String> = rows
         .iter()
         .filter_map(|row| {
-            let goal = row.outcome.goal?;
+            let goal = row.outcome.goal()?;
             Some(format!("{goal} MHz for {}", row.shown()))
         })
         .collect();
@@ -398,11 +398,10 @@ mod tests {
             streams,
             outcome: Outcome {
                 name: String::new(),
+                origin: serde_json::Value::Null,
                 area: Area::default(),
                 placements,
                 fastest: Vec::new(),
-                place: None,
-                goal: None,
                 in_vain: Vec::new(),
             },
         }
