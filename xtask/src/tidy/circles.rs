@@ -4,6 +4,7 @@
 //! what its parts offer, and its parts may use it. Tests are left out.
 
 use super::dead_files::Tree;
+use super::source::is_for_tests;
 use super::{Finding, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ fn circles(folder: &Path, sources: &[&Source]) -> Vec<Finding> {
     let mut files = Vec::new();
     for source in sources {
         let shown = source.path.clone();
-        match syn::parse_file(&source.text) {
+        match &source.tree {
             Ok(file) => files.push((shown, module_of(folder, &source.path), file)),
             Err(error) => findings.push(Finding::new(shown, error.span().start().line, "cannot be parsed", error.to_string())),
         }
@@ -260,19 +261,6 @@ fn attributes(item: &Item) -> &[Attribute] {
         Item::Use(item) => &item.attrs,
         _ => &[],
     }
-}
-
-fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let mut finds = false;
-        if attribute.path().is_ident("cfg") {
-            let _ = attribute.parse_nested_meta(|meta| {
-                finds |= meta.path.is_ident("test");
-                Ok(())
-            });
-        }
-        finds
-    })
 }
 
 /// Calls `found` with the path and the name of each thing that a `use` brings in.

@@ -1,9 +1,12 @@
 //! Files that nothing reaches: Rust files outside every module tree, documents and scenarios that nothing names.
 
+use super::source::is_for_tests;
 use super::{Failure, Finding, Source, has_extension, read};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, MetaNameValue};
 
 /// The module trees of all crates: which files are reached, and which of them only by tests.
 pub struct Tree {
@@ -62,7 +65,7 @@ impl Tree {
         let parent = path.parent().unwrap_or(Path::new(""));
         let owns_folder = is_root || path.file_name().is_some_and(|name| name == "mod.rs");
         let folder = if owns_folder { parent.to_path_buf() } else { parent.join(path.file_stem().unwrap_or_default()) };
-        for module in modules(source) {
+        for module in source.tree.iter().flat_map(|tree| modules(&tree.items, &[], false)) {
             let inside = module.inside.iter().fold(folder.clone(), |folder, name| folder.join(name));
             let candidates = match &module.path {
                 Some(given) => vec![without_dots(&parent.join(given))],
@@ -104,56 +107,31 @@ struct Module {
     is_test: bool,
 }
 
-fn modules(source: &Source) -> Vec<Module> {
+/// Collects every `mod name;` among these items, which are `inside` of inline modules.
+fn modules(items: &[Item], inside: &[String], is_test: bool) -> Vec<Module> {
     let mut found = Vec::new();
-    let mut inside: Vec<(String, usize)> = Vec::new();
-    let mut depth = 0usize;
-    for (index, line) in source.code.lines().enumerate() {
-        let declared = declaration(line);
-        if let Some((name, false)) = &declared {
-            found.push(Module {
-                name: name.clone(),
-                line: index + 1,
-                inside: inside.iter().map(|(name, _)| name.clone()).collect(),
-                path: given_path(source, index),
-                is_test: source.in_test[index],
-            });
+    for item in items {
+        let Item::Mod(module) = item else { continue };
+        let (name, is_test) = (module.ident.to_string(), is_test || is_for_tests(&module.attrs));
+        match &module.content {
+            Some((_, items)) => found.extend(modules(items, &[inside, &[name]].concat(), is_test)),
+            None => {
+                let (line, path) = (module.span().start().line, given_path(&module.attrs));
+                found.push(Module { name, line, inside: inside.to_vec(), path, is_test });
+            }
         }
-        let before = depth;
-        depth += line.matches('{').count();
-        depth = depth.saturating_sub(line.matches('}').count());
-        if let Some((name, true)) = declared
-            && depth > before
-        {
-            inside.push((name, before));
-        }
-        inside.retain(|(_, opened_at)| depth > *opened_at);
     }
     found
 }
 
-/// The name in `mod name;` or `mod name {`, and true for the latter.
-fn declaration(line: &str) -> Option<(String, bool)> {
-    let words = line.trim();
-    let after_visibility = words.strip_prefix("pub").map_or(words, |rest| match rest.trim_start().strip_prefix('(') {
-        Some(scope) => scope.split_once(')').map_or(rest, |(_, rest)| rest),
-        None => rest,
-    });
-    let rest = after_visibility.trim_start().strip_prefix("mod ")?.trim_start();
-    let end = rest.find(|character: char| !(character.is_alphanumeric() || character == '_'))?;
-    let (name, tail) = rest.split_at(end);
-    match tail.trim_start().chars().next()? {
-        ';' => Some((name.to_owned(), false)),
-        '{' => Some((name.to_owned(), true)),
+/// The value of a `#[path = "..."]`.
+fn given_path(attributes: &[Attribute]) -> Option<PathBuf> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(MetaNameValue { path, value: Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), .. }) if path.is_ident("path") => {
+            Some(text.value().into())
+        }
         _ => None,
-    }
-}
-
-/// The value of a `#[path = "..."]` on the lines just above.
-fn given_path(source: &Source, index: usize) -> Option<PathBuf> {
-    let lines: Vec<&str> = source.text.lines().collect();
-    let attributes = lines[..index].iter().rev().take_while(|line| line.trim_start().starts_with('#'));
-    attributes.filter_map(|line| line.trim().strip_prefix("#[path = \"")?.strip_suffix("\"]").map(PathBuf::from)).next()
+    })
 }
 
 /// Documents and scenarios that no document and no test names.

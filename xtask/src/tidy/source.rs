@@ -1,8 +1,10 @@
-//! A Rust source file split into what is code, what is a comment and what is test code, without parsing it.
+//! A Rust source file split into what is code, what is a comment and what is test code.
 //!
 //! Both views keep every line at its number: what does not belong to a view is blanked by spaces.
 
+use proc_macro2::{TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
+use syn::Attribute;
 
 pub struct Source {
     /// Path relative to the repository's root.
@@ -14,6 +16,7 @@ pub struct Source {
     pub comments: String,
     /// For each line, true if it lies in an item under `#[cfg(test)]`.
     pub in_test: Vec<bool>,
+    pub tree: syn::Result<syn::File>,
 }
 
 impl Source {
@@ -21,7 +24,7 @@ impl Source {
     pub fn new(path: impl AsRef<Path>, text: &str) -> Source {
         let (code, comments) = split(text);
         let in_test = test_lines(&code);
-        Source { path: path.as_ref().to_path_buf(), text: text.to_owned(), code, comments, in_test }
+        Source { path: path.as_ref().to_path_buf(), text: text.to_owned(), code, comments, in_test, tree: syn::parse_file(text) }
     }
 
     /// The lines of the code view with their numbers from 1, test code left out.
@@ -54,114 +57,55 @@ enum Kind {
     Literal,
 }
 
+/// The view of the code and that of the comments. What is no token is a comment or blank.
 fn split(text: &str) -> (String, String) {
-    let bytes = text.as_bytes();
-    let mut kinds = vec![Kind::Code; bytes.len()];
-    let mut at = 0;
-    while at < bytes.len() {
-        let (end, kind) = token(bytes, at);
-        // The delimiters of a literal stay visible as code, its contents do not.
-        match kind {
-            Kind::Literal => kinds[(at + 1).min(end)..(end - 1).max(at + 1)].fill(Kind::Literal),
-            other => kinds[at..end].fill(other),
-        }
-        at = end;
+    let mut kinds = vec![Kind::Comment; text.len()];
+    match text.parse() {
+        Ok(tokens) => mark(tokens, text, &mut kinds),
+        Err(_) => kinds.fill(Kind::Code),
     }
     let view = |wanted: Kind| -> String {
         let kept: Vec<u8> =
-            bytes.iter().zip(&kinds).map(|(byte, kind)| if *kind == wanted || *byte == b'\n' { *byte } else { b' ' }).collect();
+            text.bytes().zip(&kinds).map(|(byte, kind)| if *kind == wanted || byte == b'\n' { byte } else { b' ' }).collect();
         String::from_utf8_lossy(&kept).into_owned()
     };
     (view(Kind::Code), view(Kind::Comment))
 }
 
-/// The end and the kind of the token that starts at `at`; anything that needs no care is one byte of code.
-fn token(bytes: &[u8], at: usize) -> (usize, Kind) {
-    let rest = &bytes[at..];
-    let joined = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
-    if rest.starts_with(b"//") {
-        return (at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()), Kind::Comment);
-    }
-    if rest.starts_with(b"/*") {
-        return (at + block_comment(rest), Kind::Comment);
-    }
-    if rest[0] == b'"' {
-        return (at + quoted(rest, b'"'), Kind::Literal);
-    }
-    if !joined && let Some(length) = raw_string(rest) {
-        return (at + length, Kind::Literal);
-    }
-    if rest[0] == b'\'' && is_character(rest) {
-        return (at + quoted(rest, b'\''), Kind::Literal);
-    }
-    (at + 1, Kind::Code)
-}
-
-/// The length of a block comment, which may hold others.
-fn block_comment(rest: &[u8]) -> usize {
-    let (mut at, mut depth) = (0, 0);
-    while at < rest.len() {
-        if rest[at..].starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if rest[at..].starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
+fn mark(tokens: TokenStream, text: &str, kinds: &mut [Kind]) {
+    for token in tokens {
+        let range = token.span().byte_range();
+        let written = &text[range.clone()];
+        match token {
+            // A comment of documentation comes as an attribute.
+            _ if written.starts_with("//") || written.starts_with("/*") => {}
+            TokenTree::Group(group) => {
+                kinds[group.span_open().byte_range()].fill(Kind::Code);
+                kinds[group.span_close().byte_range()].fill(Kind::Code);
+                mark(group.stream(), text, kinds);
             }
-        } else {
-            at += 1;
+            // The delimiters of a literal stay visible as code, its contents do not.
+            TokenTree::Literal(_) if written.ends_with(['"', '\'', '#']) => {
+                kinds[range.clone()].fill(Kind::Literal);
+                (kinds[range.start], kinds[range.end - 1]) = (Kind::Code, Kind::Code);
+            }
+            _ => kinds[range].fill(Kind::Code),
         }
     }
-    rest.len()
 }
 
-/// The length of a literal between two `quote`s, escapes observed.
-fn quoted(rest: &[u8], quote: u8) -> usize {
-    let mut at = 1;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
+/// True for the attributes of what is compiled for tests only.
+pub fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let mut finds = false;
+        if attribute.path().is_ident("cfg") {
+            let _ = attribute.parse_nested_meta(|meta| {
+                finds |= meta.path.is_ident("test");
+                Ok(())
+            });
         }
-    }
-    rest.len()
-}
-
-/// The length of `r"..."`, `r#"..."#`, and the same with `b` or `c` in front; `None` if this is no raw string.
-fn raw_string(rest: &[u8]) -> Option<usize> {
-    let prefix = match rest {
-        [b'r', ..] => 1,
-        [b'b' | b'c', b'r', ..] => 2,
-        _ => return None,
-    };
-    let hashes = rest[prefix..].iter().take_while(|byte| **byte == b'#').count();
-    if rest.get(prefix + hashes) != Some(&b'"') {
-        return None;
-    }
-    let body = prefix + hashes + 1;
-    let closing = [&b"\""[..], &vec![b'#'; hashes]].concat();
-    let end = rest[body..].windows(closing.len()).position(|window| window == closing);
-    Some(end.map_or(rest.len(), |end| body + end + closing.len()))
-}
-
-/// Tells a character literal from a lifetime: the literal closes after one character or an escape.
-fn is_character(rest: &[u8]) -> bool {
-    match rest.get(1) {
-        Some(b'\\') => true,
-        Some(first) => {
-            let width = match first {
-                0..=0x7f => 1,
-                0xc0..=0xdf => 2,
-                0xe0..=0xef => 3,
-                _ => 4,
-            };
-            rest.get(1 + width) == Some(&b'\'')
-        }
-        None => false,
-    }
+        finds
+    })
 }
 
 /// Marks the lines of every item that follows `#[cfg(test)]`, up to its closing brace or semicolon.
