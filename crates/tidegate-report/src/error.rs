@@ -1,14 +1,14 @@
 //! What can be wrong with a report, or go wrong while it is written.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// A report that contradicts itself, or a file that could not be written.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ReportError {
     /// It contradicts itself.
+    #[error("{place}: {problem}")]
     Contradiction {
         /// The place, such as "run `a`, flow `voice`, loss".
         place: String,
@@ -16,8 +16,10 @@ pub enum ReportError {
         problem: String,
     },
     /// The folder of results is refused, or cannot be put in place.
-    Output(OutputError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A file or directory could not be made, written or renamed.
+    #[error("cannot {action} {}: {source}", shown(path))]
     Io {
         /// What was being done, such as "create".
         action: &'static str,
@@ -27,6 +29,7 @@ pub enum ReportError {
         source: io::Error,
     },
     /// A Parquet table could not be encoded or written.
+    #[error("cannot write {}: {source}", shown(path))]
     Parquet {
         /// The file.
         path: PathBuf,
@@ -35,36 +38,9 @@ pub enum ReportError {
     },
 }
 
-impl fmt::Display for ReportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Contradiction { place, problem } => write!(f, "{place}: {problem}"),
-            Self::Output(error) => error.fmt(f),
-            Self::Io { action, path, source } => write!(f, "cannot {action} {}: {source}", shown(path)),
-            Self::Parquet { path, source } => write!(f, "cannot write {}: {source}", shown(path)),
-        }
-    }
-}
-
-impl Error for ReportError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Output(error) => Some(error),
-            Self::Io { source, .. } => Some(source),
-            Self::Parquet { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl From<OutputError> for ReportError {
-    fn from(error: OutputError) -> ReportError {
-        ReportError::Output(error)
-    }
-}
-
 /// An output that is refused or cannot be written: which, and what is wrong.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{}: {problem}", shown(path))]
 pub struct OutputError {
     path: PathBuf,
     problem: String,
@@ -79,14 +55,6 @@ impl OutputError {
         OutputError::refused(path, format!("cannot be {doing}: {error}"))
     }
 }
-
-impl fmt::Display for OutputError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", shown(&self.path), self.problem)
-    }
-}
-
-impl Error for OutputError {}
 
 /// A path for a message: as it is, or with escapes if it holds control characters.
 pub(crate) fn shown(path: &Path) -> String {

@@ -59,7 +59,7 @@ pub(crate) enum Tone {
 }
 
 impl Cell {
-    fn plain(text: impl Into<String>) -> Self {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), half_width: None, tone: Tone::Plain }
     }
 
@@ -163,8 +163,14 @@ fn bytes(number: f64) -> Cell {
     Cell::plain(quantity::bytes(number))
 }
 
+/// The tables of a run, with at most `limit` flows each.
+pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
+    let (flows, connections, colours) = (flows(run, limit), connections(run, limit), colours(run, limit));
+    [flows, calls(run), connections, colours, ports(run), classes(run), cells(run), drops(run)].into_iter().flatten()
+}
+
 /// The flows of a run, at most `limit` of them; `None` if it has none.
-pub(crate) fn flows(run: &Run, limit: usize) -> Option<Grid> {
+fn flows(run: &Run, limit: usize) -> Option<Grid> {
     let delay = |cell: fn(&DelaySummary) -> Cell| move |flow: &&FlowResult| flow.delay.as_ref().map_or_else(Cell::nothing, cell);
     let mut columns = Columns::<&FlowResult>::new("flow", |flow| &flow.name);
     if run.flows.iter().any(|flow| flow.class.is_some()) {
@@ -237,7 +243,7 @@ fn chosen<T>(run: &Run, limit: usize, part: fn(&FlowResult) -> Option<T>) -> (us
 }
 
 /// The TCP connections of a run, at most `limit` of them; `None` if it has none.
-pub(crate) fn connections(run: &Run, limit: usize) -> Option<Grid> {
+fn connections(run: &Run, limit: usize) -> Option<Grid> {
     let has = |what: fn(TcpResult) -> bool| run.flows.iter().any(|flow| flow.tcp.is_some_and(what));
     let (left_out, rows) = chosen(run, limit, |flow| flow.tcp);
     let mut columns = Columns::<(&str, TcpResult)>::new("TCP connection", |(name, _)| name);
@@ -264,7 +270,7 @@ pub(crate) fn connections(run: &Run, limit: usize) -> Option<Grid> {
 }
 
 /// The flows of a run whose senders tag, at most `limit` of them; `None` if it has none.
-pub(crate) fn colours(run: &Run, limit: usize) -> Option<Grid> {
+fn colours(run: &Run, limit: usize) -> Option<Grid> {
     let (left_out, rows) = chosen(run, limit, |flow| flow.tagging);
     let mut columns = Columns::<(&str, TaggingResult)>::new("sender that tags", |(name, _)| name);
     columns.add(number_column("untagged throughput"), |(_, tagging)| Cell::estimate(rate_estimate(tagging.untagged_bps)));
@@ -276,7 +282,7 @@ pub(crate) fn colours(run: &Run, limit: usize) -> Option<Grid> {
 }
 
 /// The calls of a run; `None` if nothing asks for admission.
-pub(crate) fn calls(run: &Run) -> Option<Grid> {
+fn calls(run: &Run) -> Option<Grid> {
     let mut columns = Columns::<&CallResult>::new("calls", |calls| &calls.name);
     columns.add(number_column("requests"), |calls| count(calls.requests));
     columns.add(number_column("admitted"), |calls| count(calls.admitted));
@@ -295,7 +301,7 @@ pub(crate) fn calls(run: &Run) -> Option<Grid> {
 }
 
 /// The ports of a run; `None` if it has none.
-pub(crate) fn ports(run: &Run) -> Option<Grid> {
+fn ports(run: &Run) -> Option<Grid> {
     let mut columns = Columns::<&PortResult>::new("port", |port| &port.name);
     columns.add(number_column("rate"), |port| Cell::plain(quantity::rate(port.rate_bps as f64)));
     columns.add_volumes(|port| [port.offered, port.sent, total(&port.drops), port.queued]);
@@ -321,7 +327,7 @@ fn columns_of_classes<'a>() -> Columns<'a, Owned<'a>> {
 }
 
 /// The cells of all classes at the ports of ATM adapters; `None` if there are none.
-pub(crate) fn cells(run: &Run) -> Option<Grid> {
+fn cells(run: &Run) -> Option<Grid> {
     let mut columns = columns_of_classes();
     let of =
         |figure: fn(CellResult) -> u64| move |(_, class): &Owned<'_>| class.cells.map_or_else(Cell::nothing, |cells| count(figure(cells)));
@@ -334,7 +340,7 @@ pub(crate) fn cells(run: &Run) -> Option<Grid> {
 }
 
 /// The classes of all ports of a run; `None` if there are none.
-pub(crate) fn classes(run: &Run) -> Option<Grid> {
+fn classes(run: &Run) -> Option<Grid> {
     let mut columns = columns_of_classes();
     columns.add_volumes(|(_, class)| [class.offered, class.sent, total(&class.drops), class.queued]);
     columns.add(number_column("marked"), |(_, class)| count(class.marked.packets));
@@ -342,7 +348,7 @@ pub(crate) fn classes(run: &Run) -> Option<Grid> {
 }
 
 /// What the ports dropped, by reason; without ports, what the flows lost. `None` if nothing was dropped.
-pub(crate) fn drops(run: &Run) -> Option<Grid> {
+fn drops(run: &Run) -> Option<Grid> {
     let share = |drop: &DropCount| {
         let offered = run.ports.iter().find(|port| port.name == drop.port).map_or(0, |port| port.offered.packets);
         if offered > 0 { Cell::plain(quantity::ratio(drop.volume.packets as f64 / offered as f64)) } else { Cell::nothing() }
@@ -378,11 +384,11 @@ pub(crate) fn total(drops: &[DropCount]) -> Volume {
     drops.iter().fold(Volume::default(), |sum, drop| sum.saturating_add(drop.volume))
 }
 
-fn text_column(head: &str) -> Column {
+pub(crate) fn text_column(head: &str) -> Column {
     Column { head: head.to_owned(), numeric: false, place: Place::Always }
 }
 
-fn number_column(head: &str) -> Column {
+pub(crate) fn number_column(head: &str) -> Column {
     Column { numeric: true, ..text_column(head) }
 }
 

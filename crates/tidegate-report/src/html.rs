@@ -187,28 +187,10 @@ fn tables(report: &Report) -> String {
     let mut html = String::from("<section class=\"tables\">\n<h2>Tables</h2>\n");
     for run in &report.runs {
         html.push_str(&format!("<h3>{}</h3>\n", escaped(&run.name)));
-        html.push_str(&tables_of_run(run));
+        grid::of_run(run, FLOW_LIMIT).for_each(|grid| html.push_str(&table(&grid, grid.title, &run.name)));
     }
     html.push_str("</section>\n");
     html
-}
-
-fn tables_of_run(run: &Run) -> String {
-    let (connections, colours) = (grid::connections(run, FLOW_LIMIT), grid::colours(run, FLOW_LIMIT));
-    [
-        grid::flows(run, FLOW_LIMIT),
-        grid::calls(run),
-        connections,
-        colours,
-        grid::ports(run),
-        grid::classes(run),
-        grid::cells(run),
-        grid::drops(run),
-    ]
-    .iter()
-    .flatten()
-    .map(|grid| table(grid, grid.title, &run.name))
-    .collect()
 }
 
 /// A table under `title`; `run` is what it belongs to, for readers who cannot see the heading above.

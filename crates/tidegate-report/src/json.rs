@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::capture::CaptureResult;
-use crate::model::{CallResult, FlowResult, PortResult, PromiseResult, Report, Run};
+use crate::model::{Report, Run};
 
 /// Version of the layout of `summary.json`. It rises when a field changes its meaning or goes; a new field leaves it.
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -11,17 +10,8 @@ pub const SUMMARY_SCHEMA: u32 = 1;
 #[derive(Serialize)]
 struct Summary<'a> {
     schema: u32,
-    title: &'a str,
-    world: &'static str,
-    source: &'a str,
-    seed: Option<u64>,
-    replications: u32,
-    duration_s: f64,
-    warm_up_s: f64,
-    tidegate_version: &'a str,
-    notes: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    captures: &'a [CaptureResult],
+    #[serde(flatten)]
+    report: &'a Report,
     promises_kept: bool,
     runs: Vec<RunSummary<'a>>,
 }
@@ -30,51 +20,30 @@ struct Summary<'a> {
 struct RunSummary<'a> {
     name: &'a str,
     promises_kept: bool,
-    promises: &'a [PromiseResult],
-    flows: &'a [FlowResult],
-    ports: &'a [PortResult],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    calls: &'a [CallResult],
+    #[serde(flatten)]
+    run: &'a Run,
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp_fairness: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp_fairness_half_width: Option<f64>,
 }
 
-impl<'a> RunSummary<'a> {
-    fn new(run: &'a Run) -> Self {
-        Self {
-            name: &run.name,
-            promises_kept: run.promises_kept(),
-            promises: &run.promises,
-            flows: &run.flows,
-            ports: &run.ports,
-            calls: &run.calls,
-            tcp_fairness: run.tcp_fairness.map(|index| index.mean),
-            tcp_fairness_half_width: run.tcp_fairness.and_then(|index| index.half_width),
-        }
-    }
-}
-
 /// `summary.json` as text: indented, fields always present and in the order of the model, ending with a line feed.
 ///
 /// A number that is not finite, which [`Report::validate`] would refuse, becomes `null`.
 pub fn summary_json(report: &Report) -> String {
-    let summary = Summary {
-        schema: SUMMARY_SCHEMA,
-        title: &report.title,
-        world: report.world.name(),
-        source: &report.source,
-        seed: report.seed,
-        replications: report.replications,
-        duration_s: report.duration_s,
-        warm_up_s: report.warm_up_s,
-        tidegate_version: &report.tidegate_version,
-        notes: &report.notes,
-        captures: &report.captures,
-        promises_kept: report.promises_kept(),
-        runs: report.runs.iter().map(RunSummary::new).collect(),
+    let run = |run| {
+        let &Run { ref name, tcp_fairness, .. } = run;
+        RunSummary {
+            name,
+            promises_kept: run.promises_kept(),
+            run,
+            tcp_fairness: tcp_fairness.map(|index| index.mean),
+            tcp_fairness_half_width: tcp_fairness.and_then(|index| index.half_width),
+        }
     };
+    let runs = report.runs.iter().map(run).collect();
+    let summary = Summary { schema: SUMMARY_SCHEMA, report, promises_kept: report.promises_kept(), runs };
     let mut text = serde_json::to_string_pretty(&summary).expect("the summary has only string keys, and writing to a string does not fail");
     text.push('\n');
     text

@@ -7,7 +7,7 @@
 use crate::capture::CaptureResult;
 use serde::Serialize;
 
-/// Everything one command measured, ready to be shown or written.
+/// Everything one command measured, ready to be shown or written. Serialised, it is the head of `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// What the scenario or policy calls itself; heads the page.
@@ -32,6 +32,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<CaptureResult>,
     /// One entry per variant; a single one for a replay or a live run.
+    #[serde(skip)]
     pub runs: Vec<Run>,
 }
 
@@ -82,26 +83,29 @@ impl World {
     }
 }
 
-/// One variant of the experiment.
+/// One variant of the experiment. Serialised, it is a part of its entry in `summary.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Run {
     /// Name of the variant, unique within the report, such as "with the policy".
+    #[serde(skip)]
     pub name: String,
+    /// What was promised to the flows, and whether it held.
+    pub promises: Vec<PromiseResult>,
     /// Results end to end, one per flow, in the order of the scenario.
     pub flows: Vec<FlowResult>,
     /// Results of each output port, in the order of the scenario.
     pub ports: Vec<PortResult>,
     /// Quantities over time.
+    #[serde(skip)]
     pub series: Vec<Series>,
     /// Distributions of the flows' delay and jitter.
+    #[serde(skip)]
     pub distributions: Vec<Distribution>,
     /// What became of calls: requests for admission. Empty if nothing asks for admission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallResult>,
-    /// What was promised to the flows, and whether it held.
-    pub promises: Vec<PromiseResult>,
     /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1, as the mean of each replication's; `None` with fewer than two.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub tcp_fairness: Option<Estimate>,
     /// What each replication measured by itself, for `replications.parquet`: a row per replication and flow or port.
     #[serde(skip)]
@@ -431,8 +435,7 @@ pub struct CellResult {
 }
 
 /// What a [`Series`] measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesKind {
     /// Delivered bits per second of a flow, averaged since the point before.
     Throughput,
@@ -454,19 +457,10 @@ impl SeriesKind {
             Self::Cwnd => "cwnd",
         }
     }
-
-    /// Unit of the values.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Throughput => "bit/s",
-            Self::Occupancy | Self::Cwnd => "byte",
-            Self::Drops => "packet/s",
-        }
-    }
 }
 
 /// One quantity over time: `values[i]` was measured at `times_s[i]`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// What is measured, and with it the unit of the values.
     pub kind: SeriesKind,
@@ -479,8 +473,7 @@ pub struct Series {
 }
 
 /// What a [`Distribution`] is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistributionKind {
     /// Delays of packets.
     Delay,
@@ -499,7 +492,7 @@ impl DistributionKind {
 }
 
 /// The tail of a flow's delay or jitter: `ccdf[i]` of the packets had more than `values_s[i]`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     /// What it is of.
     pub kind: DistributionKind,

@@ -41,24 +41,11 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     for run in &report.runs {
         text.push('\n');
         text.push_str(&heading(&run_heading(run), options));
-        let (connections, colours) = (grid::connections(run, FLOW_LIMIT), grid::colours(run, FLOW_LIMIT));
-        let grids = [
-            grid::flows(run, FLOW_LIMIT),
-            grid::calls(run),
-            connections,
-            colours,
-            grid::ports(run),
-            grid::classes(run),
-            grid::cells(run),
-            grid::drops(run),
-        ];
-        let mut first = true;
-        for grid in grids.iter().flatten() {
-            if !first {
+        for (index, grid) in grid::of_run(run, FLOW_LIMIT).enumerate() {
+            if index > 0 {
                 text.push('\n');
             }
-            first = false;
-            text.push_str(&render(grid, options));
+            text.push_str(&render(&grid, options));
             if let Some(fairness) = run.tcp_fairness.filter(|_| grid.title == "TCP connections") {
                 let interval =
                     fairness.half_width.map_or(String::new(), |half_width| format!(" ± {half_width:.3}, mean of the replications"));

@@ -2,7 +2,7 @@
 
 use super::Reproduction;
 use crate::figure::{Figure, Gate, Table, Verdict};
-use crate::grid::{Cell, Column, Grid, Place, Tone};
+use crate::grid::{Cell, Grid, Tone, number_column, text_column};
 use crate::quantity::NO_BREAK_SPACE;
 use crate::table::{TerminalOptions, heading, render};
 
@@ -52,28 +52,29 @@ pub(super) fn departures(figure: &Figure) -> impl Iterator<Item = String> {
 
 /// One row per figure.
 pub(super) fn glance(reproduction: &Reproduction) -> Grid {
-    let columns = ["experiment", "figure", "shows", "verdict"].map(|head| column(head, false)).into();
+    let columns = ["experiment", "figure", "shows", "verdict"].map(text_column).into();
     let rows = reproduction.figures().map(|(experiment, figure)| {
         let verdict = unbroken(&verdict(figure));
-        vec![text_cell(&experiment.id), text_cell(figure.id), text_cell(&figure.title), outcome(verdict, figure.verdict())]
+        vec![Cell::plain(&experiment.id), Cell::plain(figure.id), Cell::plain(&figure.title), outcome(verdict, figure.verdict())]
     });
     Grid { title: "figures", rows: rows.collect(), columns, left_out: 0 }
 }
 
 /// One row per gate.
 pub(super) fn gates(figure: &Figure) -> Grid {
-    let columns = ["gate", "ours", "band", "verdict"].map(|head| column(head, false)).into();
+    let columns = ["gate", "ours", "band", "verdict"].map(text_column).into();
     let row = |gate: &Gate| {
         let band = band(gate.unit, gate.low.as_ref(), gate.high.as_ref());
-        vec![text_cell(&gate.name), text_cell(&list(&gate.measured)), text_cell(&band), outcome(String::new(), gate.verdict())]
+        vec![Cell::plain(&gate.name), Cell::plain(&list(&gate.measured)), Cell::plain(&band), outcome(String::new(), gate.verdict())]
     };
     Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
 }
 
 /// A table as it is.
 pub(super) fn plain(table: &Table) -> Grid {
-    let columns = table.head.iter().enumerate().map(|(index, head)| column(head, index > 0)).collect();
-    let row = |row: &Vec<String>| row.iter().map(|cell| text_cell(&unbroken(cell))).collect();
+    let column = |(index, head): (usize, &String)| if index > 0 { number_column(head) } else { text_column(head) };
+    let columns = table.head.iter().enumerate().map(column).collect();
+    let row = |row: &Vec<String>| row.iter().map(|cell| Cell::plain(&unbroken(cell))).collect();
     Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }
 }
 
@@ -138,21 +139,13 @@ fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-fn column(head: &str, numeric: bool) -> Column {
-    Column { head: head.to_owned(), numeric, place: Place::Always }
-}
-
-fn text_cell(text: &str) -> Cell {
-    Cell { text: text.to_owned(), half_width: None, tone: Tone::Plain }
-}
-
 fn outcome(text: String, verdict: Verdict) -> Cell {
     let tone = match verdict {
         Verdict::Passed => Tone::Passed,
         Verdict::NotReproduced => Tone::NotReproduced,
         Verdict::Failed => Tone::Failed,
     };
-    Cell { text, half_width: None, tone }
+    Cell { tone, ..Cell::plain(text) }
 }
 
 fn unbroken(text: &str) -> String {
