@@ -1,6 +1,6 @@
 //! What can be wrong with a network or an experiment, and what can go wrong while it runs.
 
-use std::fmt;
+use thiserror::Error;
 use tidegate_core::port::{Unbalanced, Volume};
 
 /// What a [`Problem`] is about.
@@ -17,7 +17,8 @@ pub enum Subject {
 }
 
 /// Something in a network or an experiment that cannot be simulated.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{}{name}: {key}: {problem}; expected {expected}", subject.kind())]
 pub struct Problem {
     /// What the value belongs to; the reader of a file points at the place.
     pub subject: Subject,
@@ -31,28 +32,28 @@ pub struct Problem {
     pub expected: String,
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.subject {
+impl Subject {
+    fn kind(self) -> &'static str {
+        match self {
             Subject::Experiment => "",
             Subject::Link(_) => "link ",
             Subject::Flow(_) => "flow ",
             Subject::Calls(_) => "calls ",
-        };
-        write!(f, "{kind}{}: {}: {}; expected {}", self.name, self.key, self.problem, self.expected)
+        }
     }
 }
 
-impl std::error::Error for Problem {}
-
 /// Why a simulation has no outcome.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Error)]
 pub enum SimulationError {
     /// The network or the experiment is at fault; nothing was simulated.
-    Refused(Problem),
+    #[error(transparent)]
+    Refused(#[from] Problem),
     /// It was cancelled.
+    #[error("the simulation was cancelled")]
     Cancelled,
     /// A port broke its conservation law: a defect of the port.
+    #[error("internal error in replication {replication}: port of link {link}: {figures}")]
     Unbalanced {
         /// The replication, from 0.
         replication: u32,
@@ -62,6 +63,10 @@ pub enum SimulationError {
         figures: Box<Unbalanced>,
     },
     /// The simulator lost or invented a packet: a defect of the simulator.
+    #[error(
+        "internal error in replication {replication}: {place}: {} packets ({} bytes) went in, {} ({}) are accounted for",
+        emitted.packets, emitted.bytes, accounted.packets, accounted.bytes
+    )]
     NotConserved {
         /// The replication, from 0.
         replication: u32,
@@ -72,29 +77,4 @@ pub enum SimulationError {
         /// What was delivered, was dropped or is under way.
         accounted: Volume,
     },
-}
-
-impl fmt::Display for SimulationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SimulationError::Refused(problem) => problem.fmt(f),
-            SimulationError::Cancelled => f.write_str("the simulation was cancelled"),
-            SimulationError::Unbalanced { replication, link, figures } => {
-                write!(f, "internal error in replication {replication}: port of link {link}: {figures}")
-            }
-            SimulationError::NotConserved { replication, place, emitted, accounted } => write!(
-                f,
-                "internal error in replication {replication}: {place}: {} packets ({} bytes) went in, {} ({}) are accounted for",
-                emitted.packets, emitted.bytes, accounted.packets, accounted.bytes
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SimulationError {}
-
-impl From<Problem> for SimulationError {
-    fn from(problem: Problem) -> SimulationError {
-        SimulationError::Refused(problem)
-    }
 }
