@@ -65,7 +65,7 @@ pub(super) fn gates(figure: &Figure) -> Grid {
     let columns = ["gate", "ours", "band", "verdict"].map(text_column).into();
     let row = |gate: &Gate| {
         let band = band(gate.unit, gate.low.as_ref(), gate.high.as_ref());
-        vec![Cell::plain(&gate.name), Cell::plain(&list(&gate.measured)), Cell::plain(&band), outcome(String::new(), gate.verdict())]
+        vec![Cell::plain(&gate.name), Cell::plain(list(&gate.measured)), Cell::plain(band), outcome(String::new(), gate.verdict())]
     };
     Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
 }
@@ -74,7 +74,7 @@ pub(super) fn gates(figure: &Figure) -> Grid {
 pub(super) fn plain(table: &Table) -> Grid {
     let column = |(index, head): (usize, &String)| if index > 0 { number_column(head) } else { text_column(head) };
     let columns = table.head.iter().enumerate().map(column).collect();
-    let row = |row: &Vec<String>| row.iter().map(|cell| Cell::plain(&unbroken(cell))).collect();
+    let row = |row: &Vec<String>| row.iter().map(|cell| Cell::plain(unbroken(cell))).collect();
     Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }
 }
 
