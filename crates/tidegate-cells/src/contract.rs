@@ -6,7 +6,7 @@
 //! rounded, longer sustained interval. Rates, which only share an overload, are rounded down.
 
 use crate::time::Ticks;
-use core::fmt;
+use tidegate_core::algorithm::FieldError;
 use tidegate_core::sharing::{CLASSES, LONGEST_INTERVAL, SLOT};
 
 /// The sustained rate of a connection, and its largest burst.
@@ -118,51 +118,27 @@ impl CellContract {
     }
 }
 
-/// A field of [`CellContract`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CellContractField {
-    /// [`CellContract::peak_interval`].
-    PeakInterval,
-    /// [`CellContract::delay_variation_tolerance`].
-    DelayVariationTolerance,
-    /// [`Sustained::interval`].
-    SustainedInterval,
-    /// [`Sustained::maximum_burst_size`].
-    MaximumBurstSize,
-    /// [`CellContract::class`].
-    Class,
+tidegate_core::fields! {
+    /// A field of [`CellContract`].
+    pub enum CellContractField {
+        /// [`CellContract::peak_interval`].
+        PeakInterval = "peak interval",
+        /// [`CellContract::delay_variation_tolerance`].
+        DelayVariationTolerance = "delay variation tolerance",
+        /// [`Sustained::interval`].
+        SustainedInterval = "sustained interval",
+        /// [`Sustained::maximum_burst_size`].
+        MaximumBurstSize = "maximum burst size",
+        /// [`CellContract::class`].
+        Class = "class",
+    }
 }
 
 impl CellContractField {
     const fn wrong(self, problem: &'static str) -> Result<(), CellContractError> {
-        Err(CellContractError { field: self, problem })
-    }
-
-    /// Its name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CellContractField::PeakInterval => "peak interval",
-            CellContractField::DelayVariationTolerance => "delay variation tolerance",
-            CellContractField::SustainedInterval => "sustained interval",
-            CellContractField::MaximumBurstSize => "maximum burst size",
-            CellContractField::Class => "class",
-        }
+        Err(FieldError { field: self, problem })
     }
 }
 
 /// Why a contract cannot be kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CellContractError {
-    /// The offending field.
-    pub field: CellContractField,
-    /// What is wrong, and what would be right.
-    pub problem: &'static str,
-}
-
-impl fmt::Display for CellContractError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field.name(), self.problem)
-    }
-}
-
-impl core::error::Error for CellContractError {}
+pub type CellContractError = FieldError<CellContractField>;

@@ -24,6 +24,7 @@ use crate::contract::{CellContract, CellContractError};
 use crate::time::Ticks;
 use crate::transfer::TransferSetup;
 use core::fmt;
+use tidegate_core::algorithm::FieldError;
 
 /// The longest PDU in cells. AAL5 needs 1,366 at most.
 pub const LONGEST_PDU: u32 = u16::MAX as u32;
@@ -51,11 +52,11 @@ impl CellSetup {
     /// [`SetupError`] names the first field that is out of range.
     pub const fn check(&self) -> Result<(), SetupError> {
         if self.connections == 0 || self.connections > MOST_CONNECTIONS {
-            return Err(SetupError { field: "connections", problem: "must be 1 to 4,194,304" });
+            return Err(FieldError { field: "connections", problem: "must be 1 to 4,194,304" });
         }
         match &self.transfer {
             Some(transfer) => match transfer.problem() {
-                Some((field, problem)) => Err(SetupError { field, problem }),
+                Some((field, problem)) => Err(FieldError { field, problem }),
                 None => Ok(()),
             },
             None => Ok(()),
@@ -63,22 +64,8 @@ impl CellSetup {
     }
 }
 
-/// Why a scheduler cannot be built.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SetupError {
-    /// The offending field of [`CellSetup`] or [`TransferSetup`].
-    pub field: &'static str,
-    /// What would be right.
-    pub problem: &'static str,
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.problem)
-    }
-}
-
-impl core::error::Error for SetupError {}
+/// Why a scheduler cannot be built: the offending field of [`CellSetup`] or [`TransferSetup`], and what would be right.
+pub type SetupError = FieldError<&'static str>;
 
 /// Decides cell by cell what leaves.
 pub trait CellScheduler {

@@ -54,7 +54,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
     run.ports.push(sum);
     let occupancy: (Vec<f64>, Vec<f64>) = recorder.occupancy().points().into_iter().unzip();
     run.series.push(Series { kind: SeriesKind::Occupancy, name: name.into(), times_s: occupancy.0, values: occupancy.1 });
-    for reason in DropReason::ALL.into_iter().filter(|&reason| dropped[reason as usize].packets > 0) {
+    for reason in DropReason::ALL.iter().copied().filter(|&reason| dropped[reason as usize].packets > 0) {
         let label = if prefix { format!("{name} / {reason}") } else { reason.to_string() };
         run.series.push(series(SeriesKind::Drops, &label, recorder.drops(reason), 1.0));
     }

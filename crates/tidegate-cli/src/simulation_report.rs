@@ -224,7 +224,7 @@ fn estimate(estimate: &tidegate_sim::Estimate) -> Estimate {
 
 /// What a port dropped, by reason.
 pub fn drops(port: &str, dropped: &Dropped) -> Vec<DropCount> {
-    let counted = DropReason::ALL.into_iter().zip(dropped).filter(|(_, volume)| volume.packets > 0);
+    let counted = DropReason::ALL.iter().zip(dropped).filter(|(_, volume)| volume.packets > 0);
     counted.map(|(reason, &dropped)| DropCount::new(port, reason.name(), volume(dropped))).collect()
 }
 

@@ -50,7 +50,21 @@ impl<F: fmt::Display> fmt::Display for FieldError<F> {
 
 impl<F: fmt::Debug + fmt::Display> core::error::Error for FieldError<F> {}
 
-/// An enum of parameters, each with its key in files.
+/// An enum of which each variant has a name in files and reports.
+///
+/// ```
+/// tidegate_core::fields! {
+///     /// What to drink.
+///     pub enum Drink {
+///         /// Hot.
+///         Tea = "tea",
+///         /// Cold.
+///         Juice = "juice",
+///     }
+/// }
+/// assert_eq!(Drink::ALL.iter().map(Drink::to_string).collect::<Vec<_>>(), ["tea", "juice"]);
+/// ```
+#[macro_export]
 macro_rules! fields {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $field:ident = $key:literal,)* }) => {
         $(#[$meta])*
@@ -61,7 +75,7 @@ macro_rules! fields {
             /// Every one, in the order of the list.
             pub const ALL: &'static [$name] = &[$($name::$field,)*];
 
-            /// The key used in files.
+            /// The name used in files and reports.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$field => $key,)* }
             }

@@ -1,7 +1,6 @@
 //! Packets, the flows they belong to, their colours, and the reasons for which they are dropped.
 
 use crate::units::Time;
-use core::fmt;
 
 /// A flow: the index of one queue of a port, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -121,66 +120,29 @@ pub struct Head {
     pub colour: Colour,
 }
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The policer found it outside the contract and the contract says discard.
-    Policed,
-    /// Its flow's queue is at its own limit.
-    FlowLimit,
-    /// The buffer that all flows share is full.
-    SharedLimit,
-    /// Its flow's queue is at or above the dynamic threshold.
-    Threshold,
-    /// It was queued and gave way to another packet.
-    PushedOut,
-    /// Its deadline passed before it could be sent.
-    Late,
-    /// It is longer than the port's largest packet.
-    Oversize,
-    /// Its frame was refused as a whole, at the first packet, because the buffer is congested.
-    EarlyDiscard,
-    /// A packet of its frame before it was dropped, which makes the rest useless.
-    PartialFrame,
-    /// Its flow was removed while it was queued.
-    Removed,
-}
-
-impl DropReason {
-    /// Every reason, in the order of its discriminant.
-    pub const ALL: [DropReason; 10] = [
-        DropReason::Policed,
-        DropReason::FlowLimit,
-        DropReason::SharedLimit,
-        DropReason::Threshold,
-        DropReason::PushedOut,
-        DropReason::Late,
-        DropReason::Oversize,
-        DropReason::EarlyDiscard,
-        DropReason::PartialFrame,
-        DropReason::Removed,
-    ];
-
-    /// The name used in reports and capture comments.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DropReason::Policed => "policed",
-            DropReason::FlowLimit => "flow-limit",
-            DropReason::SharedLimit => "shared-limit",
-            DropReason::Threshold => "dynamic-threshold",
-            DropReason::PushedOut => "pushed-out",
-            DropReason::Late => "late",
-            DropReason::Oversize => "oversize",
-            DropReason::EarlyDiscard => "early-discard",
-            DropReason::PartialFrame => "partial-frame",
-            DropReason::Removed => "removed",
-        }
-    }
-}
-
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+fields! {
+    /// Why a packet was dropped.
+    #[repr(u8)]
+    pub enum DropReason {
+        /// The policer found it outside the contract and the contract says discard.
+        Policed = "policed",
+        /// Its flow's queue is at its own limit.
+        FlowLimit = "flow-limit",
+        /// The buffer that all flows share is full.
+        SharedLimit = "shared-limit",
+        /// Its flow's queue is at or above the dynamic threshold.
+        Threshold = "dynamic-threshold",
+        /// It was queued and gave way to another packet.
+        PushedOut = "pushed-out",
+        /// Its deadline passed before it could be sent.
+        Late = "late",
+        /// It is longer than the port's largest packet.
+        Oversize = "oversize",
+        /// Its frame was refused as a whole, at the first packet, because the buffer is congested.
+        EarlyDiscard = "early-discard",
+        /// A packet of its frame before it was dropped, which makes the rest useless.
+        PartialFrame = "partial-frame",
+        /// Its flow was removed while it was queued.
+        Removed = "removed",
     }
 }

@@ -391,7 +391,7 @@ fn every_manager_keeps_the_laws_and_does_what_it_says() {
             }
         }
         // The traffic reaches every reason that the manager has to drop a packet, and no other.
-        for reason in DropReason::ALL {
+        for &reason in DropReason::ALL {
             let is_limit = matches!(reason, DropReason::FlowLimit | DropReason::SharedLimit);
             let is_declared = is_limit || kind.drop_reasons().contains(&reason);
             let dropped = seen[reason as usize];

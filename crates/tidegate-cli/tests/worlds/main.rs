@@ -320,7 +320,7 @@ fn compare_replay(policy: &str, decided: &[Decided], lost: Volume, seen: &[Arriv
     let records = std::iter::from_fn(|| records.next_record().unwrap());
     let replayed_as: Vec<Arrived> = records.filter_map(|record| arrived(&record.data, record.length)).collect();
     assert_eq!(replayed_as, seen);
-    for reason in DropReason::ALL {
+    for &reason in DropReason::ALL {
         let live = decided.iter().filter(|packet| packet.fate == Some(Fate::Dropped(reason))).count();
         assert_eq!(replayed.counters.dropped[reason as usize].packets, live as u64, "{reason}");
     }

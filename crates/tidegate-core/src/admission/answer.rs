@@ -53,18 +53,19 @@ pub enum Method {
     Measured,
 }
 
-/// What a refused flow lacks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Constraint {
-    /// The rate that the target utilisation leaves; in bit/s.
-    Rate,
-    /// The buffer of guaranteed service; in bits.
-    Buffer,
-    /// The delay target is not above the part of the delay that no rate can shorten; in picoseconds.
-    Target,
-    /// The flow would press controlled load below its sustained rates; in bit/s.
-    RateGuarantee,
+fields! {
+    /// What a refused flow lacks.
+    #[non_exhaustive]
+    pub enum Constraint {
+        /// The rate that the target utilisation leaves; in bit/s.
+        Rate = "rate",
+        /// The buffer of guaranteed service; in bits.
+        Buffer = "buffer",
+        /// The delay target is not above the part of the delay that no rate can shorten; in picoseconds.
+        Target = "delay target",
+        /// The flow would press controlled load below its sustained rates; in bit/s.
+        RateGuarantee = "rate of controlled load",
+    }
 }
 
 impl Constraint {
@@ -75,17 +76,6 @@ impl Constraint {
             Constraint::Buffer => "bit",
             Constraint::Target => "ps",
         }
-    }
-}
-
-impl fmt::Display for Constraint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Constraint::Rate => "rate",
-            Constraint::Buffer => "buffer",
-            Constraint::Target => "delay target",
-            Constraint::RateGuarantee => "rate of controlled load",
-        })
     }
 }
 

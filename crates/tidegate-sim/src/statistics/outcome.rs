@@ -310,7 +310,7 @@ impl FlowOutcome {
     fn of(name: String, classes: Vec<(LinkId, usize)>, runs: &[&FlowStatistics], span: f64, sample: f64) -> FlowOutcome {
         let mut drops: Vec<(LinkId, DropReason, Volume)> = Vec::new();
         for hop in 0..runs.first().map_or(0, |run| run.dropped.len()) {
-            for reason in DropReason::ALL {
+            for &reason in DropReason::ALL {
                 let volume: Volume = runs.iter().map(|run| run.dropped[hop].1[reason as usize]).sum();
                 if volume.packets > 0 {
                     drops.push((runs[0].dropped[hop].0, reason, volume));
@@ -399,7 +399,7 @@ impl PortOutcome {
         sample: f64,
     ) -> PortOutcome {
         let dropped = all_dropped(runs.iter().map(|run| &run.dropped));
-        let drops_over_time = DropReason::ALL.into_iter().filter_map(|reason| {
+        let drops_over_time = DropReason::ALL.iter().copied().filter_map(|reason| {
             let series = average(runs.iter().map(|run| run.drops_over_time[reason as usize].iter().map(|&n| n as f64 / sample)));
             (!series.is_empty()).then_some((reason, series))
         });

@@ -7,31 +7,21 @@
 //! **Source.** RFC 5681, section 3.1 (equations 2 and 3, and the recommendation to count bytes); RFC 3465 (appropriate byte counting). Linux
 //! `tcp_slow_start` and `tcp_cong_avoid_ai`. Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, equation 20 (the law).
 
-/// What of an acknowledgement counts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Growth {
-    /// Every acknowledgement counts as one segment.
-    PerAck,
-    /// Segments count in congestion avoidance, acknowledgements in slow start.
-    #[default]
-    Rfc5681,
-    /// Segments count in both.
-    Linux,
+tidegate_core::fields! {
+    /// What of an acknowledgement counts.
+    #[derive(Default)]
+    pub enum Growth {
+        /// Every acknowledgement counts as one segment.
+        PerAck = "per-ack",
+        /// Segments count in congestion avoidance, acknowledgements in slow start.
+        #[default]
+        Rfc5681 = "rfc5681",
+        /// Segments count in both.
+        Linux = "linux",
+    }
 }
 
 impl Growth {
-    /// Every choice.
-    pub const ALL: &'static [Growth] = &[Growth::PerAck, Growth::Rfc5681, Growth::Linux];
-
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Growth::PerAck => "per-ack",
-            Growth::Rfc5681 => "rfc5681",
-            Growth::Linux => "linux",
-        }
-    }
-
     /// One sentence: what delayed acknowledgements do.
     pub const fn summary(self) -> &'static str {
         match self {

@@ -11,34 +11,23 @@ use super::flight::Flight;
 /// RFC 7661's non-validated period, in picoseconds: five minutes.
 const NON_VALIDATED: u64 = 300_000_000_000_000;
 
-/// What a silence of more than a retransmission timeout does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum AfterIdle {
-    /// The window is halved once per timeout of silence, and three quarters of it become the slow start threshold if that is lower.
-    #[default]
-    Linux,
-    /// The window is that of a fresh connection.
-    Rfc5681,
-    /// The window is kept for five minutes, then halved every five minutes; three quarters of it become the threshold if that is lower.
-    Rfc7661,
-    /// The window is kept.
-    Keep,
+tidegate_core::fields! {
+    /// What a silence of more than a retransmission timeout does.
+    #[derive(Default)]
+    pub enum AfterIdle {
+        /// The window is halved once per timeout of silence, and three quarters of it become the slow start threshold if that is lower.
+        #[default]
+        Linux = "linux",
+        /// The window is that of a fresh connection.
+        Rfc5681 = "rfc5681",
+        /// The window is kept for five minutes, then halved every five minutes; three quarters of it become the threshold if that is lower.
+        Rfc7661 = "rfc7661",
+        /// The window is kept.
+        Keep = "keep",
+    }
 }
 
 impl AfterIdle {
-    /// Every choice.
-    pub const ALL: &'static [AfterIdle] = &[AfterIdle::Linux, AfterIdle::Rfc5681, AfterIdle::Rfc7661, AfterIdle::Keep];
-
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AfterIdle::Linux => "linux",
-            AfterIdle::Rfc5681 => "rfc5681",
-            AfterIdle::Rfc7661 => "rfc7661",
-            AfterIdle::Keep => "keep",
-        }
-    }
-
     /// One sentence: what is left of the window.
     pub const fn summary(self) -> &'static str {
         match self {
