@@ -16,6 +16,7 @@
 use crate::design::{Design, PortNumber};
 use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
+use crate::pins::{get, set};
 use crate::timing::{Kind, Timing};
 use crate::trace::Trace;
 use ports::Ports;
@@ -159,7 +160,7 @@ impl Bench {
         self.put(self.ports.rst_ni, 0);
         self.put(self.ports.enable_i, 0);
         self.put(self.ports.load_valid_i, 0);
-        if let Some([valid, ..]) = self.ports.query {
+        if let Some([valid, ..]) = self.ports.query() {
             self.put(valid, 0);
         }
         for _ in 0..2 {
@@ -178,16 +179,11 @@ impl Bench {
     }
 
     fn put(&mut self, port: PortNumber, value: u64) {
-        let bits = self.design.bits_mut(port);
-        let width = bits.len();
-        bits.copy_from_slice(&value.to_le_bytes()[..width]);
+        set(&mut self.design, port, value);
     }
 
     fn get(&self, port: PortNumber) -> u64 {
-        let bits = self.design.bits(port);
-        let mut word = [0; 8];
-        word[..bits.len()].copy_from_slice(bits);
-        u64::from_le_bytes(word)
+        get(&self.design, port)
     }
 
     /// The cycles since the design was made.

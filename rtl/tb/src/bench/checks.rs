@@ -195,7 +195,7 @@ impl Bench {
 
     /// Law 7: one answer per question. Call it while nothing is decided.
     pub fn ask(&mut self, drive: Drive) -> Checked<()> {
-        let Some([valid, ready, id, answered, answer]) = self.ports.query else { return Ok(()) };
+        let Some([valid, ready, id, answered, answer]) = self.ports.query() else { return Ok(()) };
         for stream in 0..self.kept.len() {
             self.put(id, stream as u64);
             self.same("question", "query_ready_o while streams can be loaded", Some(stream), self.get(ready), 1)?;
