@@ -141,9 +141,15 @@ impl Gate {
         Gate::between(name, unit, measured, Some(low), None)
     }
 
+    /// Each of the numbers has to be `limit` or less.
+    pub fn all_at_most(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, limit: f64) -> Gate {
+        let high = vec![limit; measured.len()];
+        Gate::between(name, unit, measured, None, Some(high))
+    }
+
     /// The number has to be `limit` or less.
     pub fn at_most(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
-        Gate::between(name, unit, vec![measured], None, Some(vec![limit]))
+        Gate::all_at_most(name, unit, vec![measured], limit)
     }
 
     /// The number has to be `limit` or more.
@@ -200,6 +206,19 @@ pub struct Chart {
     pub panels: Vec<Panel>,
 }
 
+impl Chart {
+    /// A chart whose values run towards the next point.
+    pub fn new(id: &'static str, title: impl Into<String>, x: Axis, y: Axis, panels: Vec<Panel>) -> Chart {
+        Chart { id, title: title.into(), x, y, steps: false, panels }
+    }
+
+    /// The same with values that hold until the next point.
+    #[must_use]
+    pub fn stepwise(self) -> Chart {
+        Chart { steps: true, ..self }
+    }
+}
+
 /// An axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Axis {
@@ -228,6 +247,13 @@ pub struct Panel {
     pub name: String,
     /// Its curves; a name means the same in all charts of a figure.
     pub curves: Vec<Curve>,
+}
+
+impl Panel {
+    /// Curves under a name.
+    pub fn new(name: impl Into<String>, curves: Vec<Curve>) -> Panel {
+        Panel { name: name.into(), curves }
+    }
 }
 
 /// One curve.

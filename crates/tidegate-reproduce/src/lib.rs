@@ -23,6 +23,7 @@
 mod experiment;
 pub mod gfr;
 pub mod intserv;
+mod prose;
 pub mod schiller;
 pub mod sharestreams;
 

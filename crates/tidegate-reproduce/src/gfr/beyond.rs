@@ -5,20 +5,15 @@ use super::report::{
     KEPT, categories_chart, category_heads, category_row, kept, notes, options, run_all, verdict, verdict_table, with_interval,
 };
 use crate::figure::{Axis, Figure, Table};
+use crate::prose;
 
 pub(super) fn today(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("today", "The eight options with today's TCP", "not in the paper");
-    figure.paper_says(&["The paper studies SACK TCP of 1998. What is below is ours: CUBIC with the timer of RFC 6298, ten segments to begin with and delayed acknowledgements."]);
-    figure.notes = notes();
+    let mut figure = prose::figure(prose::GFR, "today");
+    figure.notes.splice(0..0, notes());
     let results = options(Hosts::Cubic, progress);
-    figure.note(&[
-        "What suffices for CUBIC is what sufficed for the paper's TCP: scheduling, and accounting evens it out. Tagging with scheduling misses the band by a \
-         little at its upper edge, as there: every category gets nine tenths of its target and the lowest more than its part of the rest.",
-    ]);
     figure.tables.push(verdict_table("What each category got of its target", &results, false));
     let names = Mechanisms::ALL.map(Mechanisms::name);
-    let categories: Vec<_> = results.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &results, Axis::linear("target (Mbit/s)"), &CATEGORIES));
     figure.gates.push(kept("A-Q", &results[5]));
     figure.gates.push(kept("ATQ", &results[7]));
     figure
@@ -28,9 +23,8 @@ pub(super) fn today(progress: &dyn Fn(f64)) -> Figure {
 const ROUND_TRIPS: [f64; 5] = [1.0, 4.0, 14.0, 53.0, 200.0];
 
 pub(super) fn round_trips(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("round-trips", "Round-trip times from 1 to 200 ms", "not in the paper");
-    figure.paper_says(&["All sources of the paper have a round-trip time of 30 ms. Here every three have their own, with targets of 2.6, 8 and 13.5 Mbit/s."]);
-    figure.notes = notes();
+    let mut figure = prose::figure(prose::GFR, "round-trips");
+    figure.notes.splice(0..0, notes());
     let options = [
         Mechanisms::new(true, true, false),
         Mechanisms::new(false, false, true),
@@ -49,18 +43,12 @@ pub(super) fn round_trips(progress: &dyn Fn(f64)) -> Figure {
     let name = |&(hosts, mechanisms): &(Hosts, Mechanisms)| {
         format!("{}, {}", mechanisms.name(), if hosts == Hosts::Paper { "SACK of 1998" } else { "CUBIC" })
     };
-    figure.note(&[
-        "The rates of the link are guaranteed at every round-trip time, but TCP has to ask for them, and at 200 ms its window grows \
-         back slowly after a loss. Scheduling alone leaves long round trips less than half of their targets, because the buffer is \
-         full of the others' cells; with accounting CUBIC gets nearly nine tenths.",
-    ]);
     let names: Vec<String> = runs.iter().map(name).collect();
     let heads = ROUND_TRIPS.iter().map(|milliseconds| format!("{milliseconds} ms"));
     let head = ["option".to_owned()].into_iter().chain(heads).chain(["total Mbit/s".to_owned()]).collect();
     let rows = names.iter().zip(&results).map(|(name, results)| category_row(name, results)).collect();
     figure.tables.push(Table { title: "What the sources of each round-trip time got of their targets".into(), head, rows });
-    let categories: Vec<_> = results.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::logarithmic("round-trip time (ms)"), &ROUND_TRIPS));
+    figure.charts.push(categories_chart(&names, &results, Axis::logarithmic("round-trip time (ms)"), &ROUND_TRIPS));
     figure
 }
 
@@ -78,7 +66,7 @@ pub(super) fn with_short(mechanisms: Mechanisms) -> Case {
 }
 
 pub(super) fn short_flows(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("short-flows", "The eight options with short flows beside endless ones", "not in the paper");
+    let mut figure = prose::figure(prose::GFR, "short-flows");
     figure.paper_says(&[&format!(
         "All sources of the paper are endless. Here {} more send pages of the web beside them: Pareto with a mean of 30 kB and an exponent of 1.3, a new \
          connection for each, 100 ms from one to the next, {} Mbit/s guaranteed to each source, within what the paper's targets leave of the link.",
@@ -104,8 +92,7 @@ pub(super) fn short_flows(progress: &dyn Fn(f64)) -> Figure {
     let title = "What each category of endless sources got of its target, and the short flows".into();
     figure.tables.push(Table { title, head, rows });
     let names = Mechanisms::ALL.map(Mechanisms::name);
-    let categories: Vec<_> = endless.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &endless, Axis::linear("target (Mbit/s)"), &CATEGORIES));
     for option in [4, 5, 7] {
         figure.gates.push(kept(&names[option], &endless[option]));
     }

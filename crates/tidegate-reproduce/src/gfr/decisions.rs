@@ -5,6 +5,7 @@
 
 use super::network::{CELL, CELLS, Case, LINK, Mechanisms};
 use crate::figure::{Figure, Gate, Table};
+use crate::prose;
 use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
@@ -210,11 +211,7 @@ fn compare(case: &Case, rule: Rule) -> ([u32; 3], [u32; 4], [f64; 3]) {
 
 /// Fifteen sources that send 0.5, 1.5 and 3 times their minimum rates regardless of losses.
 pub(super) fn decisions(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("decisions", "Tags and drops, cell by cell, against the paper's pseudo-code", "Sections 3.1 and 3.2");
-    figure.paper_says(&[
-        "The paper gives the leaky bucket for frames and weighted buffer allocation as pseudo-code, and takes selective drop from UBR+.",
-        "A source that sends at f times its minimum rate has all but a part 1/f of its frames tagged.",
-    ]);
+    let mut figure = prose::figure(prose::GFR, "decisions");
     figure.note(&[&format!(
         "Fifteen sources in five categories send frames of {CELLS} cells at {}, {} and {} times their minimum rates for a second, to a buffer of {BUFFER} cells. \
          A slow model runs the pseudo-code on the same arrivals, with exact integers; it takes from the port only the order in which cells leave.",

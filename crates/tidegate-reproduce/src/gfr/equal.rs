@@ -1,8 +1,9 @@
 //! Figure 3: equal shares by selective drop, and the settings that bring the farthest source closer to the mean.
 
 use super::network::{CLOCK, Case, Clock, Results};
-use super::report::{chart, notes, run_all, with_interval};
-use crate::figure::{Axis, Curve, Figure, Gate, Table};
+use super::report::{notes, run_all, with_interval};
+use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::prose;
 
 /// The paper's band of every source's throughput around the mean.
 const WITHIN: f64 = 0.2;
@@ -28,15 +29,8 @@ const RUNS: [Run; 4] = [
 ];
 
 pub(super) fn figure_3(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("figure-3", "Equal shares by per-VC accounting: selective drop", "Figure 3, section 5.1");
-    figure.paper_says(&[
-        "15 sources get about 8.2 Mbit/s each and 50 about 2.5, with either buffer: nearly all of the link.",
-        "All throughputs are within 20 % of the mean, and with 50 sources closer together.",
-    ]);
-    figure.notes = notes();
-    figure.note(&[
-        "The farthest source is the one whose throughput in a run of 20 s, slow start included, differs most from the mean of that run.",
-    ]);
+    let mut figure = prose::figure(prose::GFR, "figure-3");
+    figure.notes.splice(0..0, notes());
     let cases = RUNS.map(|run| Case::equal(run.sources, run.cells));
     let results = run_all(&cases, progress);
     let mut rows = Vec::new();
@@ -64,12 +58,12 @@ pub(super) fn figure_3(progress: &dyn Fn(f64)) -> Figure {
     }
     figure.tables.push(Table::new("What the sources got", &["run", "total Mbit/s", "mean", "deviation", "farthest", "Jain's index"], rows));
     let y = Axis::linear("throughput / 8.2 or 2.5 Mbit/s");
-    figure.charts.push(chart(
+    figure.charts.push(Chart::new(
         "efficiency",
         "Mean and deviation of the four runs of the table, in its order",
         Axis::linear("run"),
         y,
-        curves.into(),
+        vec![Panel::new("", curves.into())],
     ));
     figure
 }
@@ -87,9 +81,7 @@ fn spread(results: &Results, rate: f64) -> Vec<String> {
 
 /// The settings that the paper leaves open, one at a time, with 15 sources and 12,000 cells.
 pub(super) fn open_settings(progress: &dyn Fn(f64)) -> Figure {
-    let title = "What brings the farthest source of Figure 3 closer to the mean";
-    let mut figure = Figure::new("figure-3-open", title, "Figure 3, section 5.1: what it leaves open");
-    figure.paper_says(&["All throughputs are within 20 % of the mean. Z, R, TCP's clock and the start times are not given."]);
+    let mut figure = prose::figure(prose::GFR, "figure-3-open");
     figure.note(&[&format!(
         "15 sources, 12,000 cells, {OPEN_SEEDS} seeds; one setting at a time departs from Z = 0.8, R = 0.9 K, ticks of 100 ms, starts within 100 ms, 20 s."
     )]);

@@ -56,22 +56,18 @@ pub fn run_all(cases: &[Case], progress: &dyn Fn(f64)) -> Vec<Results> {
     cases.iter().enumerate().map(run).collect()
 }
 
-pub fn chart(id: &'static str, title: &str, x: Axis, y: Axis, curves: Vec<Curve>) -> Chart {
-    Chart { id, title: title.into(), x, y, steps: false, panels: vec![Panel { name: String::new(), curves }] }
-}
-
 /// One curve per run of what the categories got, and the target.
-pub fn categories_chart(names: &[String], results: &[Vec<Estimate>], x: Axis, places: &[f64; 5]) -> Chart {
+pub fn categories_chart(names: &[String], results: &[Results], x: Axis, places: &[f64; 5]) -> Chart {
     let mut curves = Vec::new();
-    for (name, categories) in names.iter().zip(results) {
+    for (name, results) in names.iter().zip(results) {
         let mut curve = Curve::new(name.clone());
-        categories.iter().zip(places).for_each(|(estimate, &place)| curve.push(place, estimate.mean));
+        results.categories().iter().zip(places).for_each(|(estimate, &place)| curve.push(place, estimate.mean));
         curves.push(curve);
     }
     let mut target = Curve::new("target");
     places.iter().for_each(|&place| target.push(place, 1.0));
     curves.push(target);
-    chart("categories", "What each category got of its target", x, Axis::linear("throughput / target"), curves)
+    Chart::new("categories", "What each category got of its target", x, Axis::linear("throughput / target"), vec![Panel::new("", curves)])
 }
 
 /// The targets of the categories as heads of a table.

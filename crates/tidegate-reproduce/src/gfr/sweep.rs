@@ -3,6 +3,7 @@
 use super::network::{CATEGORIES, Case, Mechanisms, Results};
 use super::report::{BUFFERS, categories_chart, category_heads, category_row, means, notes, run_all};
 use crate::figure::{Axis, Figure, Gate, Table};
+use crate::prose;
 
 /// The thresholds tried, in percent of the buffer.
 const THRESHOLDS: [u64; 5] = [10, 25, 50, 75, 90];
@@ -12,10 +13,7 @@ const TOTALS: [f64; 5] = [113.7, 120.2, 123.9, 124.1, 124.1];
 
 /// Weighted buffer allocation with tags, by its threshold.
 pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("thresholds", "Accounting and tagging over the threshold R", "Section 5.2");
-    figure.paper_says(&[
-        "Various thresholds were tried, and R = 0.5 gave the best isolation, though not the target rates. No figures are given.",
-    ]);
+    let mut figure = prose::figure(prose::GFR, "thresholds");
     figure.notes = notes();
     let case = |threshold| Case { threshold: Some(threshold), ..Case::unequal(Mechanisms::new(true, true, false), BUFFERS[0]) };
     let results = run_all(&THRESHOLDS.map(case), progress);
@@ -28,8 +26,7 @@ pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
     let mut head = category_heads("threshold");
     head.push("distance from the targets".into());
     figure.tables.push(Table { title: "What each category got of its target, 12,000 cells".into(), head, rows: rows.collect() });
-    let categories: Vec<_> = results.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &results, Axis::linear("target (Mbit/s)"), &CATEGORIES));
     let distances: Vec<f64> = results.iter().map(distance).collect();
     let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
     let name = "distance from the targets at R = 0.5 K, of the least over all thresholds";
@@ -54,13 +51,8 @@ const LOADS: [u64; 4] = [25, 50, 75, 100];
 
 /// Accounting alone, and no mechanism, by the part of the link that is guaranteed; sources are endless.
 pub(super) fn utilisation(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("utilisation", "Accounting alone, over the part of the link that is guaranteed", "Section 5.2");
-    figure.paper_says(&[
-        "With low to moderate utilisation per-VC accounting alone provides unequal rate allocations to TCP. No figures are given.",
-        "With the entire link allocated it does not.",
-    ]);
-    figure.notes = notes();
-    figure.note(&["Utilisation is read as the part of the link that is guaranteed: sources are endless, so the link is always full."]);
+    let mut figure = prose::figure(prose::GFR, "utilisation");
+    figure.notes.splice(0..0, notes());
     let options = [Mechanisms::new(true, false, false), Mechanisms::new(false, false, false)];
     let runs: Vec<(Mechanisms, u64)> = options.iter().flat_map(|&option| LOADS.map(|load| (option, load))).collect();
     let case = |&(mechanisms, load): &(Mechanisms, u64)| {
@@ -71,8 +63,7 @@ pub(super) fn utilisation(progress: &dyn Fn(f64)) -> Figure {
     let names: Vec<String> = runs.iter().map(|(mechanisms, load)| format!("{}, {load} % of the targets", mechanisms.name())).collect();
     let rows = names.iter().zip(&results).map(|(name, results)| category_row(name, results)).collect();
     figure.tables.push(Table { title: "What each category got of its minimum rate".into(), head: category_heads("option"), rows });
-    let categories: Vec<_> = results.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target at 100 % (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &results, Axis::linear("target at 100 % (Mbit/s)"), &CATEGORIES));
     let least: Vec<f64> = results.iter().map(|results| means(&results.categories()).into_iter().fold(f64::INFINITY, f64::min)).collect();
     let (accounting, nothing) = least.split_at(LOADS.len());
     let low = accounting[..2].to_vec();

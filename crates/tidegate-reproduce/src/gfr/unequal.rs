@@ -6,28 +6,23 @@ use super::report::{
     verdict_table,
 };
 use crate::figure::{Axis, Figure, Gate, Table};
+use crate::prose;
 
 /// Both buffers under one option.
-fn unequal(id: &'static str, title: &str, source: &'static str, mechanisms: Mechanisms, progress: &dyn Fn(f64)) -> (Figure, Vec<Results>) {
-    let mut figure = Figure::new(id, title, source);
+fn unequal(id: &'static str, mechanisms: Mechanisms, progress: &dyn Fn(f64)) -> (Figure, Vec<Results>) {
+    let mut figure = prose::figure(prose::GFR, id);
     figure.notes = notes();
     let results = run_all(&BUFFERS.map(|cells| Case::unequal(mechanisms, cells)), progress);
     let names = BUFFERS.map(|cells| format!("{cells} cells"));
     let rows = names.iter().zip(&results).map(|(name, results)| category_row(name, results)).collect();
     let title = "What each category got of its target".into();
     figure.tables.push(Table { title, head: category_heads("buffer"), rows });
-    let categories: Vec<_> = results.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &results, Axis::linear("target (Mbit/s)"), &CATEGORIES));
     (figure, results)
 }
 
 pub(super) fn figure_4(progress: &dyn Fn(f64)) -> Figure {
-    let title = "Unequal shares by per-VC accounting and tagging: weighted buffer allocation";
-    let (mut figure, results) = unequal("figure-4", title, "Figure 4, section 5.2", Mechanisms::new(true, true, false), progress);
-    figure.paper_says(&[
-        "The sources of the lowest category get more than 2.5 times their target, those of the highest 0.8 of it.",
-        "Accounting and tagging with one queue cannot isolate TCP streams when the whole link is allocated.",
-    ]);
+    let (mut figure, results) = unequal("figure-4", Mechanisms::new(true, true, false), progress);
     for ((cells, results), expected) in BUFFERS.iter().zip(&results).zip(&FIGURE_4) {
         let name = format!("{cells} cells");
         let categories = means(&results.categories());
@@ -80,13 +75,7 @@ fn protected(name: &str, results: &Results) -> Gate {
 const FIGURE_5: [f64; 5] = [1.24, 1.21, 1.11, 1.05, 0.87];
 
 pub(super) fn figure_5(progress: &dyn Fn(f64)) -> Figure {
-    let title = "Unequal shares by per-VC scheduling alone: self-clocked fair queueing";
-    let (mut figure, results) = unequal("figure-5", title, "Figure 5, section 5.2", Mechanisms::new(false, false, true), progress);
-    figure.paper_says(&[
-        "Every category gets its target within 10 %.",
-        "All sources together get more than 90 % of the link.",
-        "The paper does not name the scheduler, nor the buffer of this figure.",
-    ]);
+    let (mut figure, results) = unequal("figure-5", Mechanisms::new(false, false, true), progress);
     let published = Gate::near("12000 cells: every category", "of its target", means(&results[0].categories()), &[1.0; 5], 0.1);
     let [low, high] = [1.0 - QUEUEING_TOLERANCE, 1.0 + QUEUEING_TOLERANCE].map(|part| FIGURE_5.map(|category| category * part));
     figure.gates.push(published.not_reproduced(
@@ -115,16 +104,8 @@ const TABLE_1: [Measured; 8] = [
 ];
 
 pub(super) fn table_1(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("table-1", "Eight options: accounting (A), tagging (T), queueing (Q)", "Table 1, section 6");
-    figure.paper_says(&[
-        "Without per-VC queueing no option guarantees minimum rates to TCP on a link that is fully allocated.",
-        "With it all do; tagging and queueing without accounting is under study.",
-    ]);
-    figure.notes = notes();
-    figure.note(&[
-        "The option that the paper leaves under study, tagging and queueing, gives every category nine tenths of its target and more, but not evenly: the lowest \
-         takes more than 1.15 times its own. It is a no by the band, and a yes to a customer who asks for his minimum less a tenth.",
-    ]);
+    let mut figure = prose::figure(prose::GFR, "table-1");
+    figure.notes.splice(0..0, notes());
     figure.note(&[&format!("A guarantee counts as kept if every category gets {} to {} of its target.", KEPT.0, KEPT.1)]);
     figure.note(&[
         "Accounting is weighted buffer allocation with R = K/2; tagging alone goes with thresholds for tagged and untagged frames (5 and 9 tenths), nothing with \
@@ -164,7 +145,6 @@ pub(super) fn table_1(progress: &dyn Fn(f64)) -> Figure {
     }
     figure.tables.push(verdict_table("What each category got of its target", &results, true));
     let names = Mechanisms::ALL.map(Mechanisms::name);
-    let categories: Vec<_> = results.iter().map(Results::categories).collect();
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &results, Axis::linear("target (Mbit/s)"), &CATEGORIES));
     figure
 }

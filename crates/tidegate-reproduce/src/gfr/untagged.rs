@@ -3,6 +3,7 @@
 use super::network::{CATEGORIES, Case, Mechanisms, Results, Sends};
 use super::report::{KEPT, categories_chart, category_heads, kept, means, notes, run_all, verdict, with_interval};
 use crate::figure::{Axis, Figure, Gate, Table};
+use crate::prose;
 use tidegate_sim::Estimate;
 
 /// Two of the three sources of a category tag frames beyond their minimum rate.
@@ -27,15 +28,7 @@ fn kept_untagged(name: &str, tagging: &Results) -> Gate {
 }
 
 pub(super) fn clp0(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure =
-        Figure::new("clp0", "Guarantees for untagged frames (CLP0), with senders that tag", "Table 1, notes, sections 3.2 and 5.2");
-    figure.paper_says(&[
-        "Scheduling alone guarantees rates for tagged and untagged frames together only; with accounting and tagging also for those that are untagged.",
-        "Sources that leave their excess untagged, and that the network does not tag either, take buffer from those that tag theirs; per-VC accounting \
-         has to protect these, however frames are scheduled.",
-        "Network tagging with scheduling should be sufficient without accounting, and is under study. No figures are given, and no sources that tag were \
-         simulated.",
-    ]);
+    let mut figure = prose::figure(prose::GFR, "clp0");
     figure.notes = notes();
     figure.note(&[&format!(
         "Two of the three sources of each category tag: endless TCP whose host marks what is beyond its minimum rate, with the tolerance of the network's \
@@ -93,8 +86,8 @@ pub(super) fn clp0(progress: &dyn Fn(f64)) -> Figure {
     let title = "What each category of sources that tag got of its target in untagged frames, beside sources that overload".into();
     figure.tables.push(Table { title, head, rows: rows.collect() });
     figure.tables.push(beside_tcp);
-    let categories: Vec<_> = overloaded.iter().map(|(tagging, _)| tagging.untagged().categories()).collect();
+    let untagged: Vec<Results> = overloaded.iter().map(|(tagging, _)| tagging.untagged()).collect();
     let names = Mechanisms::ALL.map(Mechanisms::name);
-    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure.charts.push(categories_chart(&names, &untagged, Axis::linear("target (Mbit/s)"), &CATEGORIES));
     figure
 }

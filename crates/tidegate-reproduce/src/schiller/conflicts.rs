@@ -5,6 +5,7 @@
 
 use super::playback::{Source, cells_chart, play};
 use crate::figure::{Curve, Figure, Gate, Panel};
+use crate::prose;
 use tidegate_atm::conformance::UsageParameterControl;
 use tidegate_cells::{Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, RateScaling, SLOT, Ticks};
 
@@ -45,23 +46,12 @@ fn trio() -> [Source; 3] {
 }
 
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("conflicts", "Slot conflicts and the cell delay variation tolerance", "section 4.1");
-    figure.paper_says(&[
-        "If a slot is occupied, the scheduler may try to find an empty slot later in time, reschedule the conflicting cells by their CDVT, or \
-         use a static priority. An earlier slot cannot be used: the UPC would most likely discard the cell.",
-        "Scheduling later is always acceptable to the UPC, but may affect end-to-end guarantees and uses the bandwidth less efficiently.",
-    ]);
-    figure.note(&[
-        "The paper prints no figure of this; all parameters are ours, and every expected number follows from the rules by hand.",
-        "X: T=4, CDVT 4 slots, class 1; Y: T=4, CDVT 1, class 1; Z: T=2, CDVT 0, class 0; they start in slots 1, 2 and 3, and their second cells \
-         are planned for slots 5, 6 and 5.",
-        &format!(
+    let mut figure = prose::figure(prose::SCHILLER, "conflicts");
+    figure.note(&[&format!(
             "The full link: {FULL_LINK} connections with T={FULL_LINK} that start at once. With a CDVT of d slots, those whose first cell is more than \
              d slots late are planned anew once, and no cell is late by more than d afterwards: {FULL_LINK} - 1 - d cells exceed the CDVT."
-        ),
-        "An interval of 4.5 slots: with a CDVT of one slot cells are 5 and 4 slots apart in turn, and the rate is kept; without, every cell \
-         is rounded up and 10 % of the rate are lost. A policer without CDVT refuses every cell that is 4 slots after the last.",
-    ]);
+        ), "An interval of 4.5 slots: with a CDVT of one slot cells are 5 and 4 slots apart in turn, and the rate is kept; without, every cell \
+         is rounded up and 10 % of the rate are lost. A policer without CDVT refuses every cell that is 4 slots after the last."]);
     for (conflict, name, expected) in SECOND_CELLS {
         let log = play(&conflicting(), conflict, RateScaling::strict(), 20);
         let measured = log.curves.iter().map(|curve| curve.x.get(1).copied().unwrap_or(f64::NAN)).collect();
@@ -98,7 +88,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let refused = [kept.refused(), strictly_refused(&kept.curves[0])].map(|refused| refused as f64).to_vec();
     let name = "interval of 4.5 slots: refused by a policer with the CDVT of 1 slot, and without";
     figure.gates.push(Gate::exactly(name, "cells", refused, &[0.0, 49.0]));
-    let panel = Panel { name: "by conflict policy".into(), curves };
+    let panel = Panel::new("by conflict policy", curves);
     figure.charts.push(cells_chart("Three connections that start at once", vec![panel]));
     figure
 }

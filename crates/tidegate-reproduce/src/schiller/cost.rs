@@ -1,6 +1,7 @@
 //! Figures 5 and 6: the cost of a cell when all connections are identical and start at once, the worst case for a ready list.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::prose;
 use std::time::Instant;
 use tidegate_cells::{
     Adapter, CellContract, CellError, CellScheduler, CellSetup, Conflict, Connection, Counts, HeapScheduler, Planner, Prefetch,
@@ -41,23 +42,14 @@ const CYCLE: u32 = 5;
 
 /// Runs Figure 5.
 pub(super) fn many(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("figure-5", "Cost of a cell with more than 64,000 connections", "Figure 5, section 5");
-    figure.paper_says(&[
-        "Cycles per cell on a PentiumPro at 200 MHz, averaged in bins: most cells take up to 600 cycles (3 us), at some times about 650. \
-         An UltraSPARC takes 4.5 us in the mean, without the jump at the beginning, which comes from the PentiumPro's cache.",
-        "The main result is that the cost has an upper bound even in the worst case and is stable for most of the time.",
-    ]);
+    let mut figure = prose::figure(prose::SCHILLER, "figure-5");
     fill(&mut figure, &[Published { connections: 64_167, cycles: 600, says: "up to" }], progress);
     figure
 }
 
 /// Runs Figure 6.
 pub(super) fn few(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("figure-6", "Cost of a cell with up to 1000 connections", "Figure 6, section 5");
-    figure.paper_says(&[
-        "Cycles per cell on a PentiumPro at 200 MHz: less than 350 (1.75 us) with 1000 connections, without a jump; less than 300 with \
-         100; 160 with one. Shaping alone takes less than 85, whatever the number.",
-    ]);
+    let mut figure = prose::figure(prose::SCHILLER, "figure-6");
     let published = [(1000, 350, "under"), (100, 300, "under"), (1, 160, "about")];
     fill(&mut figure, &published.map(|(connections, cycles, says)| Published { connections, cycles, says }), progress);
     figure.tables.push(super::shaping::table());
@@ -117,31 +109,20 @@ fn fill(figure: &mut Figure, cases: &[Published], progress: &dyn Fn(f64)) {
         // One connection makes no heap: its curves are points at zero.
         measured.iter().filter(|(case, ..)| case.connections > 1).map(panel).collect::<Vec<Panel>>()
     };
-    figure.charts.push(Chart {
-        id: "work",
-        title: "Work of the heap per cell".into(),
-        x: cells_axis,
-        y: Axis::linear("comparisons, entries written"),
-        steps: false,
-        panels: panels(&|heap, _, connections| {
-            vec![
-                heap.comparisons.means("comparisons, mean", connections),
-                heap.comparisons.maxima("comparisons, most", connections),
-                heap.entries.means("entries, mean", connections),
-                heap.entries.maxima("entries, most", connections),
-            ]
-        }),
+    let work = panels(&|heap, _, connections| {
+        vec![
+            heap.comparisons.means("comparisons, mean", connections),
+            heap.comparisons.maxima("comparisons, most", connections),
+            heap.entries.means("entries, mean", connections),
+            heap.entries.maxima("entries, most", connections),
+        ]
     });
-    figure.charts.push(Chart {
-        id: "time",
-        title: "Time per cell, means of bins".into(),
-        x: cells_axis,
-        y: Axis::linear("time (ns)"),
-        steps: false,
-        panels: panels(&|heap, planner, connections| {
-            vec![heap.nanoseconds.means("the paper's heap", connections), planner.nanoseconds.means("planner", connections)]
-        }),
+    let y = Axis::linear("comparisons, entries written");
+    figure.charts.push(Chart::new("work", "Work of the heap per cell", cells_axis, y, work));
+    let time = panels(&|heap, planner, connections| {
+        vec![heap.nanoseconds.means("the paper's heap", connections), planner.nanoseconds.means("planner", connections)]
     });
+    figure.charts.push(Chart::new("time", "Time per cell, means of bins", cells_axis, Axis::linear("time (ns)"), time));
     figure.tables.push(table(&measured));
 }
 

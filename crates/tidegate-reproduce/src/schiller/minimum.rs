@@ -5,6 +5,7 @@
 
 use super::playback::{Log, Source, cells_chart, play};
 use crate::figure::{Figure, Gate, Panel};
+use crate::prose;
 use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, SLOT, Sharing, Ticks};
 
 /// Cells are counted from the first to the second of these slots: the overload lasts throughout.
@@ -39,19 +40,7 @@ fn stretched(mut sharing: RateScaling) -> Vec<f64> {
 }
 
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("minimum-shares", "Minimum shares in a long overload", "section 4.5");
-    figure.paper_says(&[
-        "Lower classes starve under a hard priority; a minimum share of the total bandwidth avoids it. Proportions of the total bandwidth are \
-         guaranteed in an overload.",
-        "Sharing is done in the shaper, which adapts the traffic parameters as soon as a connection is shaped.",
-    ]);
-    figure.note(&[
-        "The paper prints no figure of this. Ours: class 0 T=10; class 1 T=1 and T=2; class 2 T=4, with a tenth of the link as minimum share, and \
-         without; CDVT one slot; cells of slots 2000 to 11,999.",
-        "Grants by water-filling: 0.1, 0.8 and 0.1 of the link with the minimum share, 0.1, 0.9 and 0 without. Intervals are stretched by demand \
-         over grant: with demands of 0.1, 3.25 and 0.2 and 5 % for class 2, T=1 in class 1 becomes 3.25 / 0.85 slots and T=5 in class 2 \
-         becomes 20; without a minimum share 3.25 / 0.9, and class 2, which is granted nothing, is not stretched.",
-    ]);
+    let mut figure = prose::figure(prose::SCHILLER, "minimum-shares");
     let expected = [3.25 / 0.85, 20.0];
     let name = "5 % for class 2: stretched intervals of T=1 in class 1 and T=5 in class 2";
     figure.gates.push(Gate::within(name, "slots", stretched(shares(5)), &expected, 1e-3));
@@ -67,13 +56,13 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
         let title = format!("{name}, a tenth for class 2: cells of T=10, T=1, T=2 and T=4");
         figure.gates.push(Gate::near(title, "cells", cells(&log), &SHARED, TOLERANCE));
         figure.gates.push(Gate::exactly(format!("{name}: cells that the UPC refuses"), "cells", vec![log.refused() as f64], &[0.0]));
-        panels.push(Panel { name: format!("{name}, a tenth for class 2"), curves: log.curves });
+        panels.push(Panel::new(format!("{name}, a tenth for class 2"), log.curves));
     }
     let log = play(&sources, Conflict::Priority, RateScaling::strict(), WINDOW.1);
     let cells = cells(&log);
     figure.gates.push(Gate::near("strict priority: cells of T=10, T=1 and T=2", "cells", cells[..3].to_vec(), &STRICT[..3], TOLERANCE));
     figure.gates.push(Gate::at_most("strict priority: cells of T=4", "cells", cells[3], 10.0));
-    panels.push(Panel { name: "strict priority".into(), curves: log.curves });
+    panels.push(Panel::new("strict priority", log.curves));
     figure.charts.push(cells_chart("Cells sent against slot", panels));
     figure
 }

@@ -2,6 +2,7 @@
 
 use super::playback::{Source, WINDOW, cells_chart, contract, deviation, play, play_planned};
 use crate::figure::{Curve, Figure, Gate, Panel, numbers};
+use crate::prose;
 use tidegate_cells::{CellContract, Conflict, Mode, RateScaling, Ticks};
 
 /// The cells of the reference model by the slots of [`INSTANTS`], by connection.
@@ -55,21 +56,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let sources = sources();
     let log = play(&sources, Conflict::Lazy, RateScaling::strict(), END);
     let planned = play_planned(&sources, WINDOW, RateScaling::strict(), END);
-    let mut figure = Figure::new("figure-3", "Ten connections of all modes on one link", "Figure 3, section 4.4");
-    figure.paper_says(&[
-        "Cells sent against the slot for ten connections with different shapes, starts and lengths: 2, 3, 4, 7, 8 and 9 CBR, 5 VBR with \
-         a single leaky bucket (SLB), 0, 1 and 6 VBR with a dual leaky bucket (DLB).",
-        "CBR connections are straight lines; where two connections want the same slot they deviate slightly. Bursts of DLB are stairs; \
-         SLB bends from its peak to its sustained rate.",
-        "Every cell is accepted by the UPC.",
-    ]);
-    figure.note(&[
-        "The paper gives no parameters. Ours, in slots: VC 0 DLB T=4 Ts=20 MBS=10; 1 DLB 5, 25, 8 from slot 50; 2 CBR 20; 3 CBR 25 from \
-         100; 4 CBR 30 from 200; 5 SLB 6, 30, 12 from 20; 6 DLB 8, 40, 6 from 150; 7 CBR 50 from 300; 8 CBR 40 from 10; 9 CBR 16 from \
-         400; CDVT 2 slots each.",
-        "Cells are counted before slots 200, 400, 600, 800 and 1000; expected are the counts of the algorithm's reference model for these \
-         parameters.",
-    ]);
+    let mut figure = prose::figure(prose::SCHILLER, "figure-3");
     for (connection, expected) in CELLS_SENT {
         let measured = INSTANTS.iter().map(|&slot| log.curves[connection].before(slot.into())).collect();
         let name = format!("VC {connection}: cells sent");
@@ -86,7 +73,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     figure.gates.push(Gate::exactly(name, "cells", differences, &[0.0; INSTANTS.len()]));
     let refused = vec![log.refused() as f64, planned.refused() as f64];
     figure.gates.push(Gate::exactly("cells that the UPC refuses, heap and planner", "cells", refused, &[0.0, 0.0]));
-    let panel = Panel { name: "ten connections".into(), curves: log.curves };
+    let panel = Panel::new("ten connections", log.curves);
     figure.charts.push(cells_chart("Cells sent against slot", vec![panel]));
     figure
 }

@@ -2,6 +2,7 @@
 
 use super::playback::{Log, Source, WINDOW, cells_chart, deviation, play, play_planned};
 use crate::figure::{Figure, Gate, Panel, numbers};
+use crate::prose;
 use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, Ticks};
 
 /// The intervals, in slots, of constant load; the overload begins with the second.
@@ -46,23 +47,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let planned = |window| play_planned(&sources(), window, RateScaling::strict(), END);
     let (by_slot, by_window) = (planned(1), planned(WINDOW));
 
-    let mut figure = Figure::new("figure-4", "A transient overload, proportional sharing and priorities", "Figure 4, section 4.5");
-    figure.paper_says(&[
-        "VC 3 has the highest priority, 1, 4, 5 and 6 share the next, 2 the lowest. VC 4, 5 and 6 ask for the whole link each; the \
-         overload lasts from slot 200 to about 400.",
-        "VC 3 is not disturbed. The slopes of class 1 flatten when another connection of the class starts (at 200, 250 and 300); equal \
-         connections have equal slopes. VC 2 starves until the overload is over.",
-        "Starvation can be avoided by a minimum share of the link for lower classes.",
-    ]);
-    figure.note(&[
-        "The paper gives starts and classes, but no other parameters. Ours, in slots: VC 1 T=4, 2 T=5, 3 T=10 from slot 0; VC 4, 5 and 6 \
-         T=1 from 200, 250 and 300 with 84, 48 and 28 cells; CDVT one slot; in the second panel class 2 is guaranteed 5 % of the link.",
-        "The intervals are slots 0 to 199, 200 to 249, 250 to 299 and 300 to 389. Expected counts are those of the algorithm's reference \
-         model for these parameters, each within one cell.",
-        "Proportion: class 1 has 0.9 of the link for connections that ask for 1.25, 2.25 and 3.25 of it, so each gets 0.72, 0.4 and \
-         0.277 of its rate.",
-        "The planner decides 64 slots at a time: what starts within a window gets what is left of it, and its share from the next on.",
-    ]);
+    let mut figure = prose::figure(prose::SCHILLER, "figure-4");
     for (connection, expected) in STRICT {
         figure.gates.push(counts("strict", &strict, connection, expected));
     }
@@ -79,14 +64,8 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
         cells.iter().copied().fold(f64::MIN, f64::max) - cells.iter().copied().fold(f64::MAX, f64::min)
     };
     let differences = vec![slopes(&[4, 5], 2), slopes(&[4, 5, 6], 3)];
-    figure.gates.push(Gate {
-        name: "strict, equal slopes: VC 4 and 5 from 250, VC 4, 5 and 6 from 300 differ by".into(),
-        unit: "cells",
-        measured: differences,
-        low: None,
-        high: Some(vec![TOLERANCE; 2]),
-        departure: None,
-    });
+    let name = "strict, equal slopes: VC 4 and 5 from 250, VC 4, 5 and 6 from 300 differ by";
+    figure.gates.push(Gate::all_at_most(name, "cells", differences, TOLERANCE));
     let disturbed = vec![straight(&strict)];
     figure.gates.push(Gate::exactly("strict, VC 3 (class 0): farthest cell from its straight line", "slots", disturbed, &[0.0]));
     let last = strict.curves[4].x.last().copied().unwrap_or(f64::NAN);

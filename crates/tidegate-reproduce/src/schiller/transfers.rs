@@ -1,6 +1,7 @@
 //! Transfers from host memory: buffers and underruns under each prefetch policy. The paper states the effect and has no figure of it.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
+use crate::prose;
 use std::num::NonZeroU32;
 use tidegate_cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Prefetch, RateScaling, SLOT, Ticks,
@@ -104,32 +105,11 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
         sweeps.push(Sweep { load, policies });
     }
 
-    let mut figure = Figure::new("transfers", "Cells fetched just in time need few buffers and do not come late", "Section 4.4");
-    figure.paper_says(&[
-        "It is known when a connection sends next, so its data can stay in host memory until just before. Claimed: no delay as with \
-         fetching on demand, less buffer, no long transfers that block others.",
-    ]);
-    figure.note(&[
-        "The paper has no plot of this and no parameters. Ours: one engine that makes one transfer after the other on a bus of 132 MB/s, \
-         32 cells per burst, an access latency of 4 slots of a 622.08 Mbit/s link and a uniform jitter on top; CBR connections that ask \
-         for 80 % of the link together, with PDUs of 5000 bytes, each posted one PDU ahead, in random phase; as many buffers as asked \
-         for.",
-        "La, the latency that the adapter plans with, is 36, 150 and 600 slots for 1, 10 and 100 connections: the longest access, and \
-         what a transfer waits for those of other connections. A point is within La if every transfer took at most La and its own time \
-         on the bus. From 32 slots of jitter on the bus hardly keeps up with the link.",
-        "Gates with three numbers are for 1, 10 and 100 connections. The first four: one connection, T=4 slots, one PDU of 20 cells, \
-         La=4 slots, 4 cells per slot on the bus, bursts of 8 cells; calculated by hand from the rule.",
-    ]);
+    let mut figure = prose::figure(prose::SCHILLER, "transfers");
     figure.gates = one_pdu();
     let each = |figure: &dyn Fn(&Sweep) -> f64| sweeps.iter().map(figure).collect::<Vec<f64>>();
-    figure.gates.push(Gate {
-        name: "points of the sweep within La".into(),
-        unit: "points",
-        measured: each(&|sweep| sweep.within().count() as f64),
-        low: Some(vec![3.0; LOADS.len()]),
-        high: None,
-        departure: None,
-    });
+    let within = each(&|sweep| sweep.within().count() as f64);
+    figure.gates.push(Gate::all_at_least("points of the sweep within La", "points", within, 3.0));
     let underruns = each(&|sweep| sweep.underruns_within(JUST_IN_TIME) as f64);
     figure.gates.push(Gate::exactly("underruns just in time, within La", "underruns", underruns, &[0.0; LOADS.len()]));
     let on_demand = sweeps[0].underruns_within(ON_DEMAND) as f64;
@@ -139,32 +119,24 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
             let pairs = sweep.policies[JUST_IN_TIME].iter().zip(&sweep.policies[WHOLE_PDUS]);
             pairs.map(|(just_in_time, whole)| buffers(just_in_time) / buffers(whole)).fold(0.0, f64::max)
         };
-        figure.gates.push(Gate {
-            name: format!("{name} buffers, just in time over whole PDUs, at worst"),
-            unit: "",
-            measured: each(&share),
-            low: None,
-            high: Some(vec![BUFFER_SHARE; LOADS.len()]),
-            departure: None,
-        });
+        let name = format!("{name} buffers, just in time over whole PDUs, at worst");
+        figure.gates.push(Gate::all_at_most(name, "", each(&share), BUFFER_SHARE));
     }
     let jitter = Axis::linear("longest jitter (slots)");
-    figure.charts.push(Chart {
-        id: "buffers",
-        title: "Cell buffers in use".into(),
-        x: jitter,
-        y: Axis::logarithmic("mean buffers per connection (cells)"),
-        steps: false,
-        panels: sweeps.iter().map(|sweep| sweep.panel(|counts| counts.mean_buffers() / f64::from(sweep.load.connections))).collect(),
-    });
-    figure.charts.push(Chart {
-        id: "underruns",
-        title: "Underruns".into(),
-        x: jitter,
-        y: Axis::linear("underruns per 1000 cells"),
-        steps: false,
-        panels: sweeps.iter().map(|sweep| sweep.panel(|counts| 1000.0 * counts.underruns as f64 / counts.cells as f64)).collect(),
-    });
+    figure.charts.push(Chart::new(
+        "buffers",
+        "Cell buffers in use",
+        jitter,
+        Axis::logarithmic("mean buffers per connection (cells)"),
+        sweeps.iter().map(|sweep| sweep.panel(|counts| counts.mean_buffers() / f64::from(sweep.load.connections))).collect(),
+    ));
+    figure.charts.push(Chart::new(
+        "underruns",
+        "Underruns",
+        jitter,
+        Axis::linear("underruns per 1000 cells"),
+        sweeps.iter().map(|sweep| sweep.panel(|counts| 1000.0 * counts.underruns as f64 / counts.cells as f64)).collect(),
+    ));
     figure.tables.push(table(&sweeps));
     figure
 }

@@ -2,6 +2,7 @@
 
 use super::workload::{CLOCK, windows};
 use crate::figure::{Figure, Gate, Table, numbers};
+use crate::prose;
 use tidegate_core::dwcs::{Choice, Dwcs, Stream, Window};
 use tidegate_core::packet::Flow;
 use tidegate_rtl_model::{Architecture, Cadence, Clock, Device, Routing, Size};
@@ -85,21 +86,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
         settings.iter().map(run).collect()
     };
     let runs = [play(&mixtures[0]), play(&mixtures[1]), play(&mixtures[2])];
-    let mut figure =
-        Figure::new("fewer-decisions", "Several packets per decision, and relaxed updates", "Section 4, scalability and decision time");
-    figure.paper_says(&[
-        "It is possible to relax priority updates and still maintain bounds without severe degradation.",
-        "With the sorted list it may be possible to schedule packets for the current and 7 future packet times in every decision.",
-    ]);
-    figure.note(&[
-        "The paper gives no figures for either. Ours are 64,000 packets of four streams that are always backlogged; a tick is a packet.",
-        "Several packets per decision serve each stream of the sorted list once. Shares are kept as long as no stream is to get more than one \
-         of them: two packets keep 1:1:2:4, four make all shares equal. Deadlines with equal periods are kept by any number.",
-        "A relaxed update looks for missed deadlines after every second or fourth packet, and a register block misses at most one. That \
-         changes nothing as long as periods are at least as many ticks long; with shorter ones the shares are lost.",
-        "The exact order takes four cycles for four streams, so two packets per decision are no faster than one; with the order as it is \
-         delivered, in two cycles, the second packet is often another's.",
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "fewer-decisions");
     let names = settings.map(|(name, ..)| name);
     let packets = |mixture: usize, setting: &str| {
         let index = names.iter().position(|name| *name == setting).expect("the setting is in the list");

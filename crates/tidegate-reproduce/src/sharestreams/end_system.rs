@@ -3,6 +3,7 @@
 use super::host::{BACKLOGGED, BURST, FRAMES, Host, Production, WINDOWS, WRITING, decisions};
 use super::workload::{Run, beside, name};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
+use crate::prose;
 
 /// The paper's bandwidths, in Mbyte/s.
 const PUBLISHED: [f64; 4] = [47.15, 47.15, 95.3, 188.6];
@@ -48,15 +49,8 @@ fn same_as_the_device(host: &Host, run: &Run) -> Gate {
 pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     let run = &decisions(progress);
     let host = Host::new(ONE_MILLISECOND);
-    let mut figure = Figure::new("figure-12", "Fair shares 1:1:2:4 of an end system", "Figure 12, section 5.2");
-    figure.paper_says(&[
-        "Four streams of 64,000 frames with windows 7/8, 14/16, 6/8 and 4/8 settle at 47.15, 47.15, 95.3 and 188.6 Mbyte/s: 1:1:2:4.",
-    ]);
-    figure.notes = parameters();
-    figure.note(&[
-        "Windows divide frames, not bytes: frame shares are exact, byte shares follow as far as the sizes average out. The paper's own numbers \
-         deviate from 1:1:2:4 by 1 %. After 128,000 decisions stream 4 has sent all of its frames; what it leaves is not shared by weight.",
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "figure-12");
+    figure.notes.splice(0..0, parameters());
     let ideal = [1.0, 1.0, 2.0, 4.0].map(|weight| weight / 8.0);
     let unequal = (1..=BACKLOGGED / 16).map(|round| {
         let counts = run.between(0, 16 * round);
@@ -95,22 +89,23 @@ pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     let head = ["stream", "window", "the paper's", "ours", "the paper's over its first", "ours over our first"];
     let rows = (0..4).map(row).collect();
     figure.tables.push(Table::new("Settled bandwidth", &head, rows));
-    figure.charts.push(Chart {
-        id: "bandwidth",
-        title: "Bytes sent over time, while all streams are backlogged".into(),
-        x: time,
-        y: rate,
-        steps: false,
-        panels: vec![Panel { name: "since the first transmission".into(), curves }],
-    });
-    figure.charts.push(Chart {
-        id: "windows",
-        title: "Bandwidth in windows of 10 ms, until all frames are sent".into(),
-        x: time,
-        y: rate,
-        steps: true,
-        panels: vec![Panel { name: "each window by itself".into(), curves: host.windowed() }],
-    });
+    figure.charts.push(Chart::new(
+        "bandwidth",
+        "Bytes sent over time, while all streams are backlogged",
+        time,
+        rate,
+        vec![Panel::new("since the first transmission", curves)],
+    ));
+    figure.charts.push(
+        Chart::new(
+            "windows",
+            "Bandwidth in windows of 10 ms, until all frames are sent",
+            time,
+            rate,
+            vec![Panel { name: "each window by itself".into(), curves: host.windowed() }],
+        )
+        .stepwise(),
+    );
     figure
 }
 
@@ -169,24 +164,8 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
     let host = Host::new(ONE_MILLISECOND);
     let stated = Delays::new(&host, ONE_MILLISECOND);
     let [short, long] = [SHORT_TURNS, TWO_TICKS].map(|production| Delays::new(&Host::new(production), production));
-    let mut figure = Figure::new("figure-13", "Queueing delay of every frame of an end system", "Figure 13, section 5.2");
-    figure.paper_says(&[
-        "The delay of every frame from its production to its transmission. All four streams zig-zag; the first 4000 frames of each, which come \
-         before a pause, wait longer than the rest. The pause is 1 ms in one sentence and \"multi-ms\" in another.",
-        "Stream 4 has the least delay across all frames, stream 3 slightly more.",
-    ]);
-    figure.notes = parameters();
-    figure.note(&[
-        "With the stated pause of 1 ms the first 4000 frames wait longer than every later one in streams 3 and 4 only. In streams 1 and 2 a \
-         frame waits up to 11 ms longer before stream 4 has sent all: their delay rises by 0.5 us per frame, which a pause of 1 ms does not \
-         outweigh. A pause of 20 ms does: a sleep of 1 ms lasts at least a tick of 10 ms on Linux 2.4. On average the first 4000 wait longer \
-         with any pause.",
-    ]);
-    figure.note(&[
-        "Delays fall with the number of the frame because frames are sent only after all of them were written, and then in less time than \
-         writing took. The zig-zag comes from the producers taking turns on one processor: within a turn frames are written faster than they \
-         are sent later, hardly so for stream 4; between turns the other producers write.",
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "figure-13");
+    figure.notes.splice(0..0, parameters());
     let all = |turns: usize| [turns as f64 - 1.0; 4];
     // If the pause ends before the turns of the other three do, frame 4001 waits for its turn.
     let turns_of_others = 3.0 * ONE_MILLISECOND.turn as f64 * WRITING / 1000.0;
@@ -228,14 +207,13 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
         y: curve.y[..2 * BURST as usize].iter().map(|delay| delay - curve.y[0]).collect(),
     };
     let first = |name: &str, delays: &Delays| Panel { name: name.into(), curves: delays.curves.iter().map(start).collect() };
-    figure.charts.push(Chart {
-        id: "first-burst",
-        title: "The first burst and the next 4000 frames, less the delay of the first frame".into(),
-        x: Axis::linear("frame"),
-        y: Axis::linear("change of the delay (ms)"),
-        steps: false,
-        panels: vec![first("a pause of 1 ms", &stated), first("a pause of 20 ms", &long)],
-    });
+    figure.charts.push(Chart::new(
+        "first-burst",
+        "The first burst and the next 4000 frames, less the delay of the first frame",
+        Axis::linear("frame"),
+        Axis::linear("change of the delay (ms)"),
+        vec![first("a pause of 1 ms", &stated), first("a pause of 20 ms", &long)],
+    ));
     figure.charts.insert(
         0,
         Chart {
@@ -244,7 +222,7 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
             x: Axis::linear("frame"),
             y: Axis::linear("queueing delay (ms)"),
             steps: false,
-            panels: vec![Panel { name: "all frames".into(), curves: stated.curves }],
+            panels: vec![Panel::new("all frames", stated.curves)],
         },
     );
     figure

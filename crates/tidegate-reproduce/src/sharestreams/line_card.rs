@@ -2,6 +2,7 @@
 
 use super::workload::{CLOCK, Run, Workload, beside, windows};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
+use crate::prose;
 use tidegate_core::dwcs::{Stream, Window};
 use tidegate_rtl_model::{Architecture, Size};
 
@@ -18,9 +19,8 @@ fn note() -> String {
 pub(super) fn equal_shares(progress: &dyn Fn(f64)) -> Figure {
     const DECISIONS: u64 = 64_000;
     let run = Run::new(&Workload::backlogged(windows([(3, 4); 4]), DECISIONS), progress);
-    let mut figure = Figure::new("figure-14", "Fair shares 1:1:1:1 on a line card", "Figure 14, section 5.2");
-    figure.paper_says(&["Bandwidth of four streams with equal shares, in packets per unit of time on a logarithmic axis of time."]);
-    figure.note(&["The paper gives no windows; ours are 3/4 each, with a period of one tick.", &note(), &beside()]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "figure-14");
+    figure.note(&[&note(), &beside()]);
     let curves = run.bandwidth(&settling(DECISIONS));
     let rounds = |curve: &Curve| -> Vec<f64> {
         let settled = curve.x.iter().zip(&curve.y).filter(|(instant, _)| **instant % 4.0 == 0.0);
@@ -33,7 +33,7 @@ pub(super) fn equal_shares(progress: &dyn Fn(f64)) -> Figure {
         Gate::exactly("fours of decisions other than 1 2 3 4", "fours", vec![run.disordered(&[0, 1, 2, 3])], &[0.0]),
         run.same_winners(),
     ];
-    figure.charts.push(bandwidth_chart(vec![Panel { name: "four streams of window 3/4".into(), curves }]));
+    figure.charts.push(bandwidth_chart(vec![Panel::new("four streams of window 3/4", curves)]));
     figure
 }
 
@@ -42,18 +42,15 @@ pub(super) fn deadlines(progress: &dyn Fn(f64)) -> Figure {
     const DECISIONS: u64 = 63_996;
     let stream = |first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::NONE, 4) };
     let run = Run::new(&Workload::backlogged([4, 3, 2, 1].map(stream).into(), DECISIONS), progress);
-    let mut figure = Figure::new("deadlines", "Earliest deadline first among four streams", "Section 5.2, deadline scheduling");
-    figure.paper_says(&[
-        "Four streams with deadlines one period apart, in the order 4, 3, 2, 1, and windows 0/0: 15,999 winners each among 63,996.",
-    ]);
-    figure.note(&["A stream's deadlines are four ticks apart; the first ones are at 4, 3, 2 and 1.", &note(), &beside()]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "deadlines");
+    figure.note(&[&note(), &beside()]);
     figure.gates = vec![
         Gate::exactly("packets in 63,996 decisions", "packets", run.between(0, DECISIONS), &[15_999.0; 4]),
         Gate::exactly("fours of decisions other than 4 3 2 1", "fours", vec![run.disordered(&[3, 2, 1, 0])], &[0.0]),
         run.same_winners(),
     ];
     let curves = run.bandwidth(&settling(DECISIONS));
-    figure.charts.push(bandwidth_chart(vec![Panel { name: "deadlines alone".into(), curves }]));
+    figure.charts.push(bandwidth_chart(vec![Panel::new("deadlines alone", curves)]));
     figure
 }
 
@@ -70,18 +67,8 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
         Run::new(&workload, &|part| progress(from + part / 2.0))
     };
     let (gentle, penalised) = (play(0, 0.0), play(1, 0.5));
-    let mut figure = Figure::new("figure-15", "Fair shares 2:1:1 and a stream of static priority", "Figure 15, section 5.2");
-    figure.paper_says(&[
-        "Windows 2/4, 3/4 and 3/4 share the link 2:1:1. At 63,810 a stream with window 0/255 joins: it alone is served over a window of \
-         255 packets. The run ends after 64,000 winners; the figure shows the last 300.",
-    ]);
-    figure.note(&[
-        "By how much a violation raises a stream's denominator (the penalty) is left open by the paper. With 0 its sentence holds: best \
-         effort gives way as long as the fourth stream has packets. With 1, as the discipline was published, streams that starve become \
-         more urgent with every miss: the first of them overtakes 128 decisions after 63,810.",
-        &note(),
-        &beside(),
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "figure-15");
+    figure.note(&[&note(), &beside()]);
     let before = numbers([31_905, 15_953, 15_952, 0]);
     for (run, words, after, first) in [(&gentle, "penalty 0", [0, 0, 0, 190], None), (&penalised, "penalty 1", [1, 0, 1, 188], Some(128.0))]
     {
@@ -114,14 +101,16 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
         };
         run.bandwidth(&instants).into_iter().map(positive).collect()
     };
-    figure.charts.push(Chart {
-        id: "bandwidth",
-        title: "Bandwidth since time 0, over the last 300 decisions".into(),
-        x: Axis::linear("time since 63,700 (decisions)"),
-        y: Axis::logarithmic("packets per decision"),
-        steps: true,
-        panels: panels(&bandwidth),
-    });
+    figure.charts.push(
+        Chart::new(
+            "bandwidth",
+            "Bandwidth since time 0, over the last 300 decisions",
+            Axis::linear("time since 63,700 (decisions)"),
+            Axis::logarithmic("packets per decision"),
+            panels(&bandwidth),
+        )
+        .stepwise(),
+    );
     let counted = |run: &Run| -> Vec<Curve> {
         let count = |counts: &Curve| {
             let mut curve = Curve::new(counts.name.clone());
@@ -130,14 +119,16 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
         };
         run.counts.iter().map(count).collect()
     };
-    figure.charts.push(Chart {
-        id: "packets",
-        title: "Packets since 63,700".into(),
-        x: Axis::linear("time since 63,700 (decisions)"),
-        y: Axis::linear("packets"),
-        steps: true,
-        panels: panels(&counted),
-    });
+    figure.charts.push(
+        Chart::new(
+            "packets",
+            "Packets since 63,700",
+            Axis::linear("time since 63,700 (decisions)"),
+            Axis::linear("packets"),
+            panels(&counted),
+        )
+        .stepwise(),
+    );
     figure
 }
 
@@ -147,18 +138,8 @@ pub(super) fn shares_beside_deadlines(progress: &dyn Fn(f64)) -> Figure {
     let mut streams = windows([(2, 3), (5, 6)]);
     streams.extend([2, 1].map(|first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::TIGHTEST, 4) }));
     let run = Run::new(&Workload::backlogged(streams, DECISIONS), progress);
-    let mut figure = Figure::new("figure-16", "Fair shares 2:1 beside two streams with deadlines", "Figure 16, section 5.2");
-    figure.paper_says(&[
-        "Streams 4 and 3 have to be served one period apart, 4 before 3, every four packet times; streams 1 and 2 share the rest 2:1.",
-        "In all 57,339 packets stream 4 was served one period before stream 3, and both have the same number of packets.",
-    ]);
-    figure.note(&[
-        "The paper gives no parameters. Ours: windows 2/3 and 5/6 with a period of one tick; 0/255 with a period of four, first deadlines at \
-         2 (stream 3) and 1 (stream 4). With 0/0 instead, deadlines alone, stream 3 would lose ties against stream 1 and fall to a sixth of \
-         the link: the order of precedence ranks 0/0 behind every other window without tolerance.",
-        &note(),
-        &beside(),
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "figure-16");
+    figure.note(&[&note(), &beside()]);
     let counts = run.between(0, DECISIONS);
     figure.gates = vec![
         Gate::exactly("packets in 57,339 decisions", "packets", counts.clone(), &numbers([19_113, 9556, 14_335, 14_335])),
@@ -167,19 +148,13 @@ pub(super) fn shares_beside_deadlines(progress: &dyn Fn(f64)) -> Figure {
         run.same_winners(),
     ];
     let curves = run.bandwidth(&settling(DECISIONS));
-    figure.charts.push(bandwidth_chart(vec![Panel { name: "shares 2:1 beside deadlines".into(), curves }]));
+    figure.charts.push(bandwidth_chart(vec![Panel::new("shares 2:1 beside deadlines", curves)]));
     figure
 }
 
 fn bandwidth_chart(panels: Vec<Panel>) -> Chart {
-    Chart {
-        id: "bandwidth",
-        title: "Bandwidth since time 0".into(),
-        x: Axis::logarithmic("time (decisions)"),
-        y: Axis::linear("packets per decision"),
-        steps: true,
-        panels,
-    }
+    Chart::new("bandwidth", "Bandwidth since time 0", Axis::logarithmic("time (decisions)"), Axis::linear("packets per decision"), panels)
+        .stepwise()
 }
 
 /// Instants from 1 to `end`, dense on a logarithmic axis: every one at first, then multiples of four.

@@ -2,6 +2,7 @@
 
 use super::workload::CLOCK;
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::prose;
 use tidegate_core::units::Rate;
 use tidegate_rtl_model::{Architecture, Size, Timeline};
 
@@ -44,21 +45,7 @@ fn nanoseconds(timeline: Timeline) -> f64 {
 }
 
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("packet-times", "Cycles, clocks and packet times", "Sections 4 and 5.1");
-    figure.paper_says(&[
-        "A decision among 4, 8, 16 or 32 streams takes 2, 3, 4 or 5 cycles and one for the update; register blocks that compute ahead save \
-         that one. With four streams a winner comes every three cycles, or every two.",
-        "Sixteen streams on a network for eight take seven cycles: three for each half, and one for the winner of both.",
-        "All designs meet the packet times of gigabit links for frames of 64 and 1500 bytes, and of 10 Gbit/s links for 1500 bytes. 64 bytes at \
-         10 Gbit/s last about 0.05 us.",
-    ]);
-    figure.note(&[
-        "Everything follows from the timeline of the device model, whose tests hold it to the cycles that the model really takes. Winner-only \
-         routing has the cycles of the base architecture.",
-        "23 MHz is the clock of the paper's prototype; the clocks that its designs reach in synthesis are plotted in its Figures 9 to 11 without \
-         numbers. Packet times are those of the frame alone; preamble and gap make 67.2 ns of the 51.2 ns at 10 Gbit/s.",
-        "Areas are sums of what the paper measured of its components, without wires; software cannot reproduce them.",
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "packet-times");
     let sizes = Size::ALL;
     let periods = |ahead: usize| sizes.map(|size| timelines(size)[ahead].period() as f64).to_vec();
     let rates = timelines(Size::Four).map(|timeline| timeline.decisions_per_second(CLOCK) as f64 / 1e6);
@@ -106,14 +93,13 @@ fn chart() -> Chart {
         packet("64 bytes at 1 Gbit/s", Packet::new(SHORTEST, GIGABIT)),
         packet("64 bytes at 10 Gbit/s", Packet::new(SHORTEST, 10 * GIGABIT)),
     ];
-    Chart {
-        id: "decision-time",
-        title: "Time per decision at 23 MHz, and packet times".into(),
-        x: Axis::logarithmic("streams"),
-        y: Axis::logarithmic("time (ns)"),
-        steps: false,
-        panels: vec![Panel { name: "prototype's clock".into(), curves }],
-    }
+    Chart::new(
+        "decision-time",
+        "Time per decision at 23 MHz, and packet times",
+        Axis::logarithmic("streams"),
+        Axis::logarithmic("time (ns)"),
+        vec![Panel::new("prototype's clock", curves)],
+    )
 }
 
 fn decisions() -> Table {

@@ -1,6 +1,7 @@
 //! Table 1: the rules that order two streams, read literally, compared with the decision block and with the order of the software engine.
 
 use crate::figure::{Figure, Gate, Table, numbers};
+use crate::prose;
 use tidegate_core::dwcs::{Order, Rank, Tolerance};
 use tidegate_rtl_model::Attributes;
 
@@ -96,13 +97,8 @@ fn software(first: Head, second: Head) -> bool {
 
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let census = census(decision_block, software);
-    let mut figure = Figure::new("table-1", "The five rules of precedence", "Table 1, section 2");
+    let mut figure = prose::figure(prose::SHARESTREAMS, "table-1");
     figure.paper = RULES.map(|rule| format!("Pairwise ordering: {rule}.")).into();
-    figure.note(&[
-        "All ordered pairs of heads with two deadlines, two arrival times and windows x of y with y up to 6 are put to the decision block, to the \
-         order of the software engine, and to the table as it is written, with quotients for the window constraints.",
-        "Equal heads are not in the table: here the smaller number of the stream goes first.",
-    ]);
     let column = |column: usize| census.iter().map(|rule| f64::from(rule[column])).collect::<Vec<f64>>();
     figure.gates = vec![
         Gate::exactly("pairs that rules 1 to 5 decide", "pairs", column(0), &numbers(PAIRS)),

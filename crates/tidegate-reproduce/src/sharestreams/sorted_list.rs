@@ -1,6 +1,7 @@
 //! Section 4: the order that the recirculating network delivers behind the winner.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::prose;
 use tidegate_rtl_model::{Attributes, Network, Routing, Size};
 use tidegate_sim::random::Stream;
 
@@ -76,21 +77,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
         progress(f64::from(size.bits() - 1) / 4.0);
         census
     });
-    let mut figure =
-        Figure::new("sorted-list", "What the network delivers is no sorted list", "Section 4, recirculating network and timeline");
-    figure.paper_says(&[
-        "Winners against winners and losers against losers yield a sorted list after log2 N cycles, which might schedule the packets of \
-         several packet times at once.",
-    ]);
-    figure.note(&[
-        "This does not come out. The first output is the winner and the last the last, always. In between, every cycle compares along one \
-         dimension of the hypercube of port numbers, which leaves all but the inclusion of bits undecided: two of three orders of four \
-         streams are sorted, one of 39 of eight. The paper's example of four streams sorts only if the best and the second best do not \
-         meet in the first cycle.",
-        "More cycles do not help, for what has come out stays. The exact order needs decision blocks that can turn or pass: k times k cycles \
-         on the same wires, k(k+1)/2 of them with comparisons (Batcher's bitonic sort on Stone's perfect shuffle).",
-        "All orders of 4 and 8 streams were tried, and 20,000 random ones of 16 and 32. The order is read where it leaves the decision blocks.",
-    ]);
+    let mut figure = prose::figure(prose::SHARESTREAMS, "sorted-list");
     let each = |of: &dyn Fn(&Census) -> f64| censuses.iter().map(of).collect::<Vec<f64>>();
     let second = Size::ALL.map(|size| 100.0 * (size.ports() / 2) as f64 / (size.ports() - 1) as f64);
     figure.gates = vec![
@@ -110,14 +97,13 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
         (1..=census.size.ports().min(PLOTTED)).for_each(|outputs| curve.push(outputs as f64, 100.0 * census.share(outputs)));
         curve
     };
-    figure.charts.push(Chart {
-        id: "right",
-        title: "How often the first outputs are the right ones".into(),
-        x: Axis::linear("outputs, from the first"),
-        y: Axis::linear("of all orders (%)"),
-        steps: false,
-        panels: vec![Panel { name: "base architecture".into(), curves: censuses.iter().map(curve).collect() }],
-    });
+    figure.charts.push(Chart::new(
+        "right",
+        "How often the first outputs are the right ones",
+        Axis::linear("outputs, from the first"),
+        Axis::linear("of all orders (%)"),
+        vec![Panel { name: "base architecture".into(), curves: censuses.iter().map(curve).collect() }],
+    ));
     let head = ["streams", "cycles", "sorted", "second right", "expected", "cycles for the exact order"];
     let row = |(census, second): (&Census, f64)| {
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
