@@ -1,5 +1,8 @@
 //! A row of the table of designs, and the designs that it stands for.
 
+/// Names and values of parameters, as SystemVerilog writes them.
+pub type Parameters = &'static [(&'static str, &'static str)];
+
 /// One architecture in several sizes.
 pub struct Variant {
     /// Its designs are called `name-size`.
@@ -8,7 +11,7 @@ pub struct Variant {
     pub title: &'static str,
     pub top: &'static str,
     /// Those besides the size, as SystemVerilog writes them.
-    pub parameters: &'static [(&'static str, &'static str)],
+    pub parameters: Parameters,
     /// The parameter that makes the size, and the streams that each unit of it stands for.
     pub size: (&'static str, u32),
     /// The step of `cargo xtask rtl` that compares it with the software.
@@ -31,7 +34,7 @@ pub struct Variant {
 pub struct Compared {
     pub streams: u32,
     /// Parameters besides those of the variant.
-    pub with: &'static [(&'static str, &'static str)],
+    pub with: Parameters,
     /// One decision is compared for this many that are asked for: large designs are slow, in the simulation and in the software.
     pub share: u64,
     /// It is compared only if asked for.
@@ -47,7 +50,7 @@ impl Compared {
         Compared { is_deep: true, ..self }
     }
 
-    pub const fn with(self, with: &'static [(&'static str, &'static str)]) -> Compared {
+    pub const fn with(self, with: Parameters) -> Compared {
         Compared { with, ..self }
     }
 
@@ -111,7 +114,7 @@ pub struct Part {
     pub name: &'static str,
     pub title: &'static str,
     pub top: &'static str,
-    pub parameters: &'static [(&'static str, &'static str)],
+    pub parameters: Parameters,
     /// What the paper gives for it: slices of Virtex-I, slices of Virtex-II, multipliers of Virtex-II.
     pub published: Option<(u32, Option<u32>, Option<u32>)>,
 }

@@ -1,6 +1,6 @@
 //! What is synthesised, placed and routed, and what is simulated beside the software: one table, which all steps read.
 
-use super::design::{Compared, Design, Mapping, Part, Place, Variant};
+use super::design::{Compared, Design, Mapping, Parameters, Part, Place, Variant};
 
 const LATTICE: (&str, &str) = ("Routing", "dwcs_pkg::Lattice");
 const WINNER: (&str, &str) = ("Routing", "dwcs_pkg::Winner");
@@ -11,15 +11,15 @@ const AHEAD: (&str, &str) = ("Ahead", "1");
 /// The paper's sizes.
 pub const SIZES: &[u32] = &[4, 8, 16, 32];
 
-/// The base architecture. Other rows name their differences.
+/// The published architecture. Other rows name their differences.
 const BASE: Variant = Variant {
-    name: "base",
-    title: "base",
+    name: "",
+    title: "",
     top: "sharestreams",
-    parameters: &[LATTICE, IN_TURN],
+    parameters: &[],
     size: ("N", 1),
     step: "lockstep",
-    engine: "base",
+    engine: "",
     compared: &[],
     sizes: SIZES,
     cycles: |n| n.ilog2() + 1,
@@ -27,12 +27,36 @@ const BASE: Variant = Variant {
     place: |_| Place::USUAL,
 };
 
+/// One that the bench and the page know by the same name.
+const fn named(name: &'static str, parameters: Parameters, compared: &'static [Compared]) -> Variant {
+    Variant { name, title: name, engine: name, parameters, compared, ..BASE }
+}
+
 /// One that is compared and not measured.
 const COMPARED: Variant = Variant { title: "", sizes: &[], cycles: |_| 0, ..BASE };
 
-const TILED: Variant = Variant { top: "tiled", step: "tiled", engine: "tiled", ..COMPARED };
-const HEAP: Variant = Variant { top: "heap", parameters: &[], size: ("Streams", 1), step: "heap", engine: "heap", ..COMPARED };
-const TILED_AXIS: Variant = Variant { top: "tiled_axis", step: "edges", engine: "tiled-axis", ..COMPARED };
+/// A tiled engine of this many lanes; it is measured where its row says so.
+const fn tiled(name: &'static str, lanes: u32, parameters: Parameters, compared: &'static [Compared]) -> Variant {
+    Variant { name, size: ("Rounds", lanes), parameters, compared, top: "tiled", step: "tiled", engine: "tiled", ..COMPARED }
+}
+
+/// An engine on a heap.
+const fn heap(name: &'static str, parameters: Parameters, compared: &'static [Compared]) -> Variant {
+    Variant { name, size: ("Streams", 1), parameters, compared, top: "heap", step: "heap", engine: "heap", ..COMPARED }
+}
+
+/// An engine between AXI4-Streams.
+const fn edge(
+    name: &'static str,
+    (top, engine): (&'static str, &'static str),
+    parameters: Parameters,
+    compared: &'static [Compared],
+) -> Variant {
+    Variant { name, parameters, compared, top, step: "edges", engine, ..COMPARED }
+}
+
+const SHARESTREAMS_AXIS: (&str, &str) = ("sharestreams_axis", "sharestreams-axis");
+const TILED_AXIS: (&str, &str) = ("tiled_axis", "tiled-axis");
 
 const FOUR: Compared = Compared::new(4);
 const EIGHT: Compared = Compared::new(8);
@@ -44,57 +68,26 @@ const DEPTH_2: &[(&str, &str)] = &[("Depth", "2")];
 const DEPTH_4: &[(&str, &str)] = &[("Depth", "4")];
 const DEPTH_16: &[(&str, &str)] = &[("Depth", "16")];
 
+/// What most rows compare by default, and what with `--deep`.
+const SMALLEST: &[Compared] = &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO];
+
 pub const VARIANTS: &[Variant] = &[
-    Variant { compared: &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO], ..BASE },
+    named("base", &[LATTICE, IN_TURN], &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO]),
+    named("winner-only", &[WINNER, IN_TURN], SMALLEST),
+    Variant { cycles: |n| n.ilog2(), ..named("compute-ahead", &[LATTICE, AHEAD], SMALLEST) },
     Variant {
-        name: "winner-only",
-        title: "winner-only",
-        parameters: &[WINNER, IN_TURN],
-        engine: "winner-only",
-        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
-        ..BASE
-    },
-    Variant {
-        name: "compute-ahead",
-        title: "compute-ahead",
-        parameters: &[LATTICE, AHEAD],
-        engine: "compute-ahead",
-        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
-        cycles: |n| n.ilog2(),
-        ..BASE
-    },
-    Variant {
-        name: "compute-ahead-winner-only",
         title: "compute-ahead, winner-only",
-        parameters: &[WINNER, AHEAD],
-        engine: "compute-ahead-winner-only",
-        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
         cycles: |n| n.ilog2(),
-        ..BASE
+        ..named("compute-ahead-winner-only", &[WINNER, AHEAD], SMALLEST)
     },
     Variant {
-        name: "exact",
         title: "exact order",
-        parameters: &[EXACT, IN_TURN],
-        engine: "exact",
-        compared: &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO],
         cycles: |n| n.ilog2() * n.ilog2() + 1,
-        ..BASE
+        ..named("exact", &[EXACT, IN_TURN], &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO])
     },
+    Variant { sizes: &[], ..named("compute-ahead-exact", &[EXACT, AHEAD], &[FOUR.deep(), EIGHT.deep()]) },
     Variant {
-        name: "compute-ahead-exact",
-        parameters: &[EXACT, AHEAD],
-        engine: "compute-ahead-exact",
-        compared: &[FOUR.deep(), EIGHT.deep()],
-        ..COMPARED
-    },
-    Variant {
-        name: "speculative",
-        title: "speculative",
         top: "speculative",
-        parameters: &[],
-        engine: "speculative",
-        compared: &[FOUR.with(OBSERVED), EIGHT.with(OBSERVED), SIXTEEN.with(OBSERVED), THIRTY_TWO.with(OBSERVED)],
         cycles: |_| 1,
         // Of more streams more tables make longer wires, and a slower clock.
         mapping: |streams| if streams <= 8 { Mapping::Short } else { Mapping::Small },
@@ -104,145 +97,77 @@ pub const VARIANTS: &[Variant] = &[
             32 => Place::LARGE_PINNED.towards(49),
             _ => Place::LARGE_PINNED,
         },
-        ..BASE
+        ..named("speculative", &[], &[FOUR.with(OBSERVED), EIGHT.with(OBSERVED), SIXTEEN.with(OBSERVED), THIRTY_TWO.with(OBSERVED)])
     },
+    Variant { top: "speculative", sizes: &[], ..named("speculative-as-synthesised", &[], SMALLEST) },
     Variant {
-        name: "speculative-as-synthesised",
-        top: "speculative",
-        parameters: &[],
-        engine: "speculative-as-synthesised",
-        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
-        ..COMPARED
-    },
-    Variant {
-        name: "tiled",
         title: "tiled, 32 lanes, with queues",
-        parameters: &[("N", "32")],
-        size: ("Rounds", 32),
-        compared: &[Compared::new(1024).one_in(10).deep()],
         sizes: &[1024],
         // Words in block RAM take two cycles, the tournament of 32 lanes six; see the module's header.
         cycles: |n| (n / 32).max(17),
         place: |_| Place::LARGE,
-        ..TILED
+        ..tiled("tiled", 32, &[("N", "32")], &[Compared::new(1024).one_in(10).deep()])
     },
     // 16,384 streams fit if few packets can wait, and with few lanes: each has a table that takes a block RAM.
     Variant {
-        name: "tiled-16",
         title: "tiled, 16 lanes, with queues of two",
-        parameters: &[("N", "16"), ("Depth", "2")],
-        size: ("Rounds", 16),
-        compared: &[Compared::new(16_384).one_in(1000).deep()],
         sizes: &[16_384],
         cycles: |n| n / 16,
-        ..TILED
+        ..tiled("tiled-16", 16, &[("N", "16"), ("Depth", "2")], &[Compared::new(16_384).one_in(1000).deep()])
     },
     Variant {
-        name: "tiled-64",
         title: "tiled, 64 lanes, with queues",
-        parameters: &[("N", "64")],
-        size: ("Rounds", 64),
         sizes: &[1024],
         cycles: |n| (n / 64).max(16),
         place: |_| Place::LARGE,
-        ..TILED
+        ..tiled("tiled-64", 64, &[("N", "64")], &[])
     },
-    Variant { name: "tiled-4", parameters: &[("N", "4")], size: ("Rounds", 4), compared: &[Compared::new(128).one_in(2).deep()], ..TILED },
-    Variant { name: "tiled-8", parameters: &[("N", "8")], size: ("Rounds", 8), compared: &[SIXTEEN, Compared::new(32)], ..TILED },
-    Variant {
-        name: "tiled-8-recirculating",
-        parameters: &[("N", "8"), ("Pipelined", "0")],
-        size: ("Rounds", 8),
-        compared: &[Compared::new(16), THIRTY_TWO],
-        ..TILED
-    },
-    Variant {
-        name: "tiled-16-queues",
-        parameters: &[("N", "16")],
-        size: ("Rounds", 16),
-        compared: &[Compared::new(64).one_in(2).deep()],
-        ..TILED
-    },
-    Variant {
-        name: "tiled-16-recirculating",
-        parameters: &[("N", "16"), ("Pipelined", "0")],
-        size: ("Rounds", 16),
-        compared: &[Compared::new(64).one_in(2).deep()],
-        ..TILED
-    },
+    tiled("tiled-4", 4, &[("N", "4")], &[Compared::new(128).one_in(2).deep()]),
+    tiled("tiled-8", 8, &[("N", "8")], &[SIXTEEN, Compared::new(32)]),
+    tiled("tiled-8-recirculating", 8, &[("N", "8"), ("Pipelined", "0")], &[Compared::new(16), THIRTY_TWO]),
+    tiled("tiled-16-queues", 16, &[("N", "16")], &[Compared::new(64).one_in(2).deep()]),
+    tiled("tiled-16-recirculating", 16, &[("N", "16"), ("Pipelined", "0")], &[Compared::new(64).one_in(2).deep()]),
     // Cycles per decision where no deadline is missed and every winner has another packet; see the page.
     Variant {
-        name: "heap",
         title: "heap, with queues",
-        compared: &[
-            FOUR.with(DEPTH_2).one_in(2).deep(),
-            Compared::new(16).with(DEPTH_4),
-            Compared::new(64).with(DEPTH_4).deep(),
-            Compared::new(1024).one_in(10).deep(),
-        ],
         sizes: &[1024],
         cycles: |n| if n > 256 { 6 } else { 5 },
         place: |_| Place::TIMED,
-        ..HEAP
+        ..heap(
+            "heap",
+            &[],
+            &[
+                FOUR.with(DEPTH_2).one_in(2).deep(),
+                Compared::new(16).with(DEPTH_4),
+                Compared::new(64).with(DEPTH_4).deep(),
+                Compared::new(1024).one_in(10).deep(),
+            ],
+        )
     },
     Variant {
-        name: "heap-2",
         title: "heap, with queues of two",
-        parameters: DEPTH_2,
-        compared: &[Compared::new(16_384).one_in(200).deep()],
         sizes: &[16_384],
         cycles: |_| 6,
         place: |_| Place::TIMED,
-        ..HEAP
+        ..heap("heap-2", DEPTH_2, &[Compared::new(16_384).one_in(200).deep()])
     },
+    heap("heap-block", &[("Block", "1")], &[FOUR.with(DEPTH_2).one_in(4).deep(), Compared::new(64).with(DEPTH_4).one_in(2)]),
+    heap("heap-distributed", &[("Block", "0")], &[Compared::new(1024).one_in(20).deep()]),
     Variant {
-        name: "heap-block",
-        parameters: &[("Block", "1")],
-        compared: &[FOUR.with(DEPTH_2).one_in(4).deep(), Compared::new(64).with(DEPTH_4).one_in(2)],
-        ..HEAP
-    },
-    Variant { name: "heap-distributed", parameters: &[("Block", "0")], compared: &[Compared::new(1024).one_in(20).deep()], ..HEAP },
-    Variant {
-        name: "axis",
         title: "base, with queues and AXI4-Stream",
-        top: "sharestreams_axis",
-        step: "edges",
-        engine: "sharestreams-axis",
-        compared: &[EIGHT.with(DEPTH_16).one_in(5)],
-        ..BASE
+        sizes: SIZES,
+        cycles: BASE.cycles,
+        ..edge("axis", SHARESTREAMS_AXIS, &[LATTICE, IN_TURN], &[EIGHT.with(DEPTH_16).one_in(5)])
     },
+    edge("axis-compute-ahead-winner-only", SHARESTREAMS_AXIS, &[WINNER, AHEAD], &[THIRTY_TWO.with(DEPTH_16).one_in(5)]),
+    Variant { size: ("Rounds", 8), ..edge("tiled-axis-8", TILED_AXIS, &[("N", "8")], &[Compared::new(16).with(DEPTH_4).one_in(5)]) },
     Variant {
-        name: "axis-compute-ahead-winner-only",
-        top: "sharestreams_axis",
-        parameters: &[WINNER, AHEAD],
-        step: "edges",
-        engine: "sharestreams-axis",
-        compared: &[THIRTY_TWO.with(DEPTH_16).one_in(5)],
-        ..COMPARED
-    },
-    Variant {
-        name: "tiled-axis-8",
-        parameters: &[("N", "8")],
-        size: ("Rounds", 8),
-        compared: &[Compared::new(16).with(DEPTH_4).one_in(5)],
-        ..TILED_AXIS
-    },
-    Variant {
-        name: "tiled-axis-16",
-        parameters: &[("N", "16")],
         size: ("Rounds", 16),
-        compared: &[Compared::new(64).with(&[("Depth", "8")]).one_in(10).deep()],
-        ..TILED_AXIS
+        ..edge("tiled-axis-16", TILED_AXIS, &[("N", "16")], &[Compared::new(64).with(&[("Depth", "8")]).one_in(10).deep()])
     },
     Variant {
-        name: "heap-axis",
-        top: "heap_axis",
-        parameters: DEPTH_4,
         size: ("Streams", 1),
-        step: "edges",
-        engine: "heap-axis",
-        compared: &[Compared::new(16).one_in(5), Compared::new(1024).one_in(10).deep()],
-        ..COMPARED
+        ..edge("heap-axis", ("heap_axis", "heap-axis"), DEPTH_4, &[Compared::new(16).one_in(5), Compared::new(1024).one_in(10).deep()])
     },
 ];
 
