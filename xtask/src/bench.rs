@@ -44,10 +44,10 @@ fn last_core() -> u32 {
 }
 
 /// What is measured, beside DPDK except for those of [`WITHOUT_PEERS`].
-const GROUPS: [&str; 6] = ["police", "schedule", "buffer", "cells", "admission", "change"];
+const GROUPS: [&str; 7] = ["police", "schedule", "buffer", "cells", "admission", "change", "guard"];
 
 /// Operations that DPDK does not have.
-const WITHOUT_PEERS: [&str; 3] = ["buffer", "admission", "change"];
+const WITHOUT_PEERS: [&str; 4] = ["buffer", "admission", "change", "guard"];
 
 /// Builds both sides, measures, and prints a table or, with `--json`, an array.
 ///

@@ -91,6 +91,29 @@ const MUTANTS: &[Mutant] = &[
         fault: "packets that move to another queue are appended in reverse order",
         catchers: &[Tests("changing_port", "")],
     },
+    Mutant {
+        name: "guard-ignores-room",
+        fault: "a flow without room earns credit for what it cannot move",
+        catchers: &[Tests("guard", "a_flow_within_its_share")],
+    },
+    Mutant { name: "guard-without-clamp", fault: "credit has no limit", catchers: &[Tests("guard", "the_laws_hold")] },
+    Mutant {
+        name: "guard-remembers-credit",
+        fault: "the fluid server remembers credit beyond the clamp",
+        catchers: &[Tests("guard", "it_decides_as_exact_fractions"), Tests("guard", "a_burst_of_one_flow")],
+    },
+    Mutant {
+        name: "guard-without-counterbalance",
+        fault: "credit and debt do not count",
+        catchers: &[Tests("guard", "a_burst_of_one_flow")],
+    },
+    Mutant { name: "guard-forgets-residues", fault: "parts of a frame are lost", catchers: &[Tests("guard", "parts_of_a_frame")] },
+    Mutant { name: "guard-wastes-spare", fault: "nothing is granted in advance", catchers: &[Tests("guard", "a_burst_of_one_flow")] },
+    Mutant {
+        name: "guard-ignores-weights",
+        fault: "all weights are 1",
+        catchers: &[Tests("guard", "a_flow_within_its_share"), Tests("guard", "it_decides_as_exact_fractions")],
+    },
     Mutant { name: "cells-without-stretch", fault: "an overload stretches no interval", catchers: &[Figure("schiller/figure-4")] },
 ];
 

@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod cells;
 pub mod change;
 pub mod dwcs;
+pub mod guard;
 pub mod huge_pages;
 pub mod police;
 pub mod schedule;

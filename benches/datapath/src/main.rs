@@ -9,6 +9,7 @@
 //! tidegate-bench dwcs NAME STREAMS
 //! tidegate-bench admission NAME FLOWS
 //! tidegate-bench change NAME FLOWS
+//! tidegate-bench guard NAME FLOWS
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
@@ -19,7 +20,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, admission, buffer, cells, change, dwcs, police, schedule};
+use tidegate_bench::{Benchmark, admission, buffer, cells, change, dwcs, guard, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
 }
 
 const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | buffer NAME FLOWS | \
-                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS";
+                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS | guard NAME FLOWS";
 
 fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     let count = |text: &str| match text.parse::<u32>() {
@@ -57,6 +58,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             dwcs::names().for_each(|name| println!("dwcs {name}"));
             admission::names().for_each(|name| println!("admission {name}"));
             change::names().for_each(|name| println!("change {name}"));
+            guard::names().for_each(|name| println!("guard {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
@@ -65,6 +67,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
         ["change", name, flows] => change::set_up(name, count(flows)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
+        ["guard", name, flows] => guard::set_up(name, count(flows)?).map(Some),
         ["admission", name, flows] => admission::set_up(name, count(flows)?).map(Some),
         _ => Err(USAGE.to_owned()),
     }
@@ -101,7 +104,8 @@ mod tests {
         let admissions = admission::names().map(|name| admission::set_up(name, 1000));
         // Groups of streams grow on demand.
         let changes = change::names().filter(|name| !name.starts_with("dwcs")).map(|name| change::set_up(&name, 1000));
-        for benchmark in policers.chain(schedulers).chain(buffers).chain(cells).chain(admissions).chain(changes) {
+        let guards = guard::names().map(|name| guard::set_up(name, 1000));
+        for benchmark in policers.chain(schedulers).chain(buffers).chain(cells).chain(admissions).chain(changes).chain(guards) {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
             let packets = (benchmark.round)();

@@ -20,6 +20,7 @@
 //! | [`shaper`] | schedulers that delay to keep a contract |
 //! | [`sharing`] | how an overloaded link is shared among priority classes |
 //! | [`admission`] | may this flow come in, and what is it promised |
+//! | [`guard`] | how a bus that is not divided fairly is shared among receive channels |
 //! | [`dwcs`] | Dynamic Window-Constrained Scheduling: the engines that decide |
 //! | [`ready`] | flows in the order of a key |
 //! | [`queue`] | per-flow queues and their occupancy |
@@ -45,6 +46,7 @@ pub mod admission;
 pub mod buffer;
 pub mod classifier;
 pub mod dwcs;
+pub mod guard;
 pub mod observer;
 pub mod packet;
 pub mod policer;

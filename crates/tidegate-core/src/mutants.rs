@@ -94,6 +94,13 @@ faults! {
     IntservIgnoresWeights = "intserv-ignores-weights",
     IntservSavesCredit = "intserv-saves-credit",
     IntservControlledLoadFirst = "intserv-controlled-load-first",
+    GuardIgnoresRoom = "guard-ignores-room",
+    GuardWithoutClamp = "guard-without-clamp",
+    GuardRemembersCredit = "guard-remembers-credit",
+    GuardWithoutCounterbalance = "guard-without-counterbalance",
+    GuardForgetsResidues = "guard-forgets-residues",
+    GuardWastesSpare = "guard-wastes-spare",
+    GuardIgnoresWeights = "guard-ignores-weights",
 }
 
 /// True if the environment names this fault.

@@ -15,6 +15,7 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
         let unit = match first.group.as_str() {
             "police" => "verdict",
             "change" => "flow that changes",
+            "guard" => "activation",
             "cells" => "cell, the whole cycle; rte_sched: per packet, enqueue + dequeue",
             _ => "packet, enqueue + dequeue",
         };
