@@ -113,6 +113,8 @@ pub enum Kernel {
     Polling {
         /// The number of frames, and of completed transmissions, taken from a device in its turn; `None` for no limit.
         quota: Option<u32>,
+        /// True to fix the number of frames when a device's turn begins; false to also take those that come meanwhile, up to the quota.
+        gated: bool,
         /// Holds reception off while the queue of the user process is long.
         feedback: Option<Feedback>,
         /// How the thread learns of frames after it found none.
@@ -244,7 +246,7 @@ pub enum Arbiter {
 /// Source: Neugebauer et al., "Understanding PCIe performance for end host networking", SIGCOMM 2018.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PcieLink {
-    /// The generation, 1 to 6: 2.5, 5, 8, 16, 32, 64 GT/s per lane.
+    /// The generation, 1 to 5: 2.5, 5, 8, 16, 32 GT/s per lane.
     pub generation: u32,
     /// Lanes.
     pub lanes: u32,
@@ -378,4 +380,11 @@ pub struct RouterFlow {
     pub weight: u32,
     /// Its receive channel; `None` for the next in turn.
     pub channel: Option<u32>,
+}
+
+impl RouterFlow {
+    /// One copy of a source without jitter, of weight 1.
+    pub fn new(name: impl Into<String>, source: Source, input: usize, output: Option<usize>) -> RouterFlow {
+        RouterFlow { name: name.into(), source, copies: 1, jitter: 0.0, input, output, weight: 1, channel: None }
+    }
 }

@@ -38,6 +38,12 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// The measured time: from its first instant to the first after it, in picoseconds.
+    pub(crate) fn window(&self) -> (u64, u64) {
+        let begin = self.warm_up.picoseconds();
+        (begin, begin + self.duration.picoseconds())
+    }
+
     /// A trial of this length after 50 ms of warm-up and before a tail of 20 ms, per function, without a limit of losses.
     pub const fn new(duration: Duration, seed: u64) -> Trial {
         Trial {
@@ -82,6 +88,17 @@ pub struct Losses {
 }
 
 impl Losses {
+    pub(crate) fn count(&mut self, loss: Loss) {
+        let counter = match loss {
+            Loss::Fifo => &mut self.fifo,
+            Loss::Ring => &mut self.ring,
+            Loss::ProtocolQueue => &mut self.protocol_queue,
+            Loss::FlowQueue => &mut self.flow_queue,
+            Loss::InterfaceQueue => &mut self.interface_queue,
+        };
+        *counter += 1;
+    }
+
     /// All of them.
     pub const fn total(&self) -> u64 {
         self.fifo + self.ring + self.protocol_queue + self.flow_queue + self.interface_queue
@@ -171,6 +188,36 @@ pub struct Batches {
     pub counts: Vec<u64>,
     /// Packets in all batches.
     pub packets: u64,
+}
+
+impl Batches {
+    /// Adds those of a core, less those before measurement began.
+    pub(crate) fn add(&mut self, batches: &Batches, before: Option<&Batches>) {
+        self.packets += batches.packets - before.map_or(0, |before| before.packets);
+        self.counts.resize(self.counts.len().max(batches.counts.len()), 0);
+        for (size, count) in batches.counts.iter().enumerate() {
+            let before = before.and_then(|before| before.counts.get(size)).copied().unwrap_or_default();
+            self.counts[size] += count - before;
+        }
+    }
+
+    /// The mean size, over turns that found nothing too; `None` without a turn.
+    pub fn mean(&self) -> Option<f64> {
+        let turns: u64 = self.counts.iter().sum();
+        (turns > 0).then(|| self.packets as f64 / turns as f64)
+    }
+
+    /// The least size that a part of the turns, from 0 to 1, does not exceed; `None` without a turn.
+    pub fn quantile(&self, part: f64) -> Option<usize> {
+        let turns: u64 = self.counts.iter().sum();
+        let rank = (part * turns as f64).ceil() as u64;
+        let mut below = 0;
+        (turns > 0).then_some(())?;
+        self.counts.iter().position(|count| {
+            below += count;
+            below >= rank
+        })
+    }
 }
 
 /// What the guard did in the measured time.

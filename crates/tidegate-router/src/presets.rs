@@ -43,7 +43,7 @@ impl Pci {
 
 impl Kernel {
     /// Polling with a quota of 8, woken by interrupts.
-    pub const POLLING: Kernel = Kernel::Polling { quota: Some(8), feedback: None, wake: Wake::Interrupt };
+    pub const POLLING: Kernel = Kernel::Polling { quota: Some(8), gated: false, feedback: None, wake: Wake::Interrupt };
 
     /// Processor shares in batches of 8, with a weight of 2 for input.
     pub const SHARES: Kernel = Kernel::Shares { batch: 8, input_weight: 2.0, estimate: Duration::from_microseconds(5) };
