@@ -1,12 +1,12 @@
 //! Builds the buffer of a policy: its limits, and the keys that only some buffer managers accept.
 
-use crate::diagnostic::{Diagnostic, Severity, Span, alternatives};
+use crate::diagnostic::{Diagnostic, Severity, Span, alternatives, suggest};
 use crate::document::{BufferTable, ClassTable};
-use crate::partition::{Buffer, Buffers, Partition};
+use crate::partition::{Buffer, Buffers, Owner, Partition};
 use crate::policy::Resolution;
 use crate::tree::Tree;
 use crate::units::{Limit, Ratio, print_limit, print_size, print_time};
-use crate::value::{At, Block, Packets};
+use crate::value::{At, Block, Name, Packets};
 use std::iter::{repeat_n, successors};
 use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Partitioned, Reserve, Scaling};
 use tidegate_core::packet::Flow;
@@ -64,22 +64,25 @@ impl Resolution<'_> {
     pub fn buffers(&mut self, tree: &Tree, limits: &[Option<Limit>]) -> Buffers {
         let table = self.table;
         let mut partition_of_group = vec![None; table.group.len()];
-        let mut owners = Vec::new();
+        let mut owners: Vec<(String, Owner, &Block<BufferTable>)> = Vec::new();
+        owners.extend(table.partition.0.iter().map(|(name, block)| (format!("partition `{}`", name.0), Owner::Policy, block)));
         for (index, group) in table.group.iter().enumerate() {
             if let Some(block) = &group.buffer {
                 partition_of_group[index] = Some(owners.len());
-                owners.push((format!("group `{}`", group.name.0), Some(index), block));
+                owners.push((format!("group `{}`", group.name.0), Owner::Group(index), block));
             }
         }
         let mut partition_of = Vec::new();
         for (index, class) in tree.classes.iter().enumerate() {
             let own = table.class.get(index).and_then(|class| class.buffer.as_ref());
-            partition_of.push(match own {
-                Some(block) => {
-                    owners.push((format!("class `{}`", class.given.name), None, block));
+            let named = table.class.get(index).and_then(|class| class.partition.as_ref());
+            partition_of.push(match (own, named) {
+                (own, Some(named)) => self.named_partition(named, own),
+                (Some(block), None) => {
+                    owners.push((format!("class `{}`", class.given.name), Owner::Class, block));
                     Some(owners.len() - 1)
                 }
-                None => {
+                (None, None) => {
                     let above = successors(class.given.parent, |&group| tree.groups[group].0.parent);
                     above.into_iter().find_map(|group| partition_of_group[group])
                 }
@@ -100,23 +103,26 @@ impl Resolution<'_> {
             let spans =
                 [table.buffer.as_ref().map(|at| ("buffer", &at.span)), table.packet_limit.as_ref().map(|at| ("packet_limit", &at.span))];
             for (key, span) in spans.into_iter().flatten() {
-                let finding = Diagnostic::error(
-                    span.clone(),
-                    format!("`{key}` has no effect: every class is in a buffer of its own or of its group"),
-                );
+                let finding = Diagnostic::error(span.clone(), format!("`{key}` has no effect: every class is in a partition"));
                 self.findings.push(finding.help("remove it"));
             }
         }
-        for (number, (name, group, block)) in owners.into_iter().enumerate() {
+        for (number, (name, owner, block)) in owners.into_iter().enumerate() {
             let members = members(Some(number));
             if members.is_empty() {
-                let finding = block.error("`buffer` has no effect: no class is left that uses it");
-                self.findings.push(finding.help("remove it, or the buffers of the classes and groups below"));
+                self.findings.push(match owner {
+                    Owner::Policy => {
+                        block.error(format!("{name} has no effect: no class is in it")).help("remove it, or name it in a class")
+                    }
+                    _ => block
+                        .error("`buffer` has no effect: no class is left that uses it")
+                        .help("remove it, or the buffers of the classes and groups below"),
+                });
             }
             let (buffer, packets) = self.buffer(Some(block), &format!("the buffer of {name}"), None);
             total += u64::from(packets);
             managers.push(self.buffer_manager(Some(block), &buffer, packets, tree, limits, &members));
-            partitions.push(Partition { name, group, buffer, packets });
+            partitions.push(Partition { name, owner, buffer, packets });
         }
         if total > MOST_PACKETS {
             let finding = Diagnostic::error(table.span.clone(), format!("the buffers of policy could hold {total} packets in all"));
@@ -141,6 +147,24 @@ impl Resolution<'_> {
             }
         });
         Buffers { shared, partitions, partition_of, packet_limit: total.min(MOST_PACKETS) as u32, manager }
+    }
+
+    /// The index of the partition of the policy that a class names. `own` is its other buffer, which is an error.
+    fn named_partition(&mut self, named: &At<Name>, own: Option<&Block<BufferTable>>) -> Option<usize> {
+        if let Some(own) = own {
+            let finding = named.error("a class is in one buffer, its own or a partition of the policy");
+            self.findings.push(finding.context(own.span.clone(), "its own buffer").help("remove `partition` or `buffer`"));
+        }
+        let known = &self.table.partition.0;
+        let found = known.iter().position(|(name, _)| name.value == named.value);
+        if found.is_none() {
+            let finding = named.error(format!("there is no partition `{}`", named.0));
+            self.findings.push(match known.len() {
+                0 => finding.help(format!("add one to the policy, like partition = {{ {} = {{ limit = \"60 kB\" }} }}", named.0)),
+                _ => suggest(finding, &named.0, known.iter().map(|(name, _)| name.0.as_str()), "partitions of this policy"),
+            });
+        }
+        found
     }
 
     /// A buffer and the most packets it can hold. `packet_limit` is that of the policy's own buffer.

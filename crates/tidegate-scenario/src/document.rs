@@ -152,6 +152,10 @@ pub struct PolicyTable {
     /// The buffer of all classes without one of their own, and the rule by which packets are kept or dropped.
     #[schemars(extend("default" = { "manager": "tail-drop", "limit": "1000 packets" }))]
     pub buffer: Option<Block<BufferTable>>,
+    /// Partitions by name: buffers that several classes share and that nothing else uses. A class names the one that it is in.
+    #[serde(default)]
+    #[schemars(extend("examples" = [{ "voice": { "manager": "selective-pushout", "limit": "60 kB" } }]))]
+    pub partition: Named<BufferTable>,
     /// The order of service among classes and groups directly below the link.
     #[schemars(extend("default" = "fifo"))]
     pub scheduler: Option<At<SchedulerName>>,

@@ -78,7 +78,7 @@ pub use change::PolicyChange;
 pub use contract::Policing;
 pub use diagnostic::Problems;
 pub use guarantee::{Guarantee, LeastRate};
-pub use partition::{Buffer, Partition};
+pub use partition::{Buffer, Owner, Partition};
 pub use policy::Policy;
 pub use promise::Promise;
 pub use scenario::{Scenario, Variant, load, load_policies, parse_str};

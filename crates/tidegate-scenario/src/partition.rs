@@ -1,4 +1,4 @@
-//! The buffers of a policy: the one that classes share, and the partitions of classes and groups.
+//! The buffers of a policy: the one that classes share, and the partitions of the policy, of groups and of classes.
 
 use crate::units::{Limit, Ratio};
 use tidegate_core::buffer::{Alpha, Reading};
@@ -27,13 +27,24 @@ pub struct Buffer {
     pub seed: Option<u64>,
 }
 
-/// A buffer of a class or a group of its own.
+/// The owner of a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// The policy: classes name the partition that they are in.
+    Policy,
+    /// The group of this index.
+    Group(usize),
+    /// One class.
+    Class,
+}
+
+/// A part of the buffer that only some classes use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// Whose it is, like "class `voice`".
+    /// Whose it is, like "class `voice`", or its name, like "partition `voice`".
     pub name: String,
-    /// The group whose it is; `None` if it is a class's.
-    pub group: Option<usize>,
+    /// Its owner.
+    pub owner: Owner,
     /// Its manager and its limits.
     pub buffer: Buffer,
     /// The most packets it can hold.

@@ -96,6 +96,8 @@ pub struct Class {
     pub limit: Option<Limit>,
     /// The partition that its packets are in; `None` for the shared buffer.
     pub partition: Option<usize>,
+    /// The bytes of the buffer that each of its queues has to itself.
+    pub reserve: Option<u64>,
     /// The contract of arriving packets.
     pub police: Option<Policing>,
     /// The code points with which packets leave, by colour.
@@ -250,8 +252,12 @@ impl<'a> Resolution<'a> {
         let tree = self.tree(&policers)?;
         policers.resize_with(tree.classes.len(), || None);
         tree.judge(self.findings);
-        let mut marks: Vec<ClassRemarks> =
-            self.table.class.iter().zip(&policers).map(|(class, police)| remarks(class, police.as_ref(), self.findings)).collect();
+        let mut marks: Vec<ClassRemarks> = (self.table.class.iter().zip(&policers).enumerate())
+            .map(|(index, (class, police))| {
+                let has_colours = police.as_ref().is_some_and(Policing::marks) || tree.is_marked(index);
+                remarks(class, has_colours, self.findings)
+            })
+            .collect();
         marks.resize_with(tree.classes.len(), Default::default);
         let promises: Vec<Option<Promise>> =
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
@@ -501,6 +507,7 @@ impl<'a> Resolution<'a> {
                 guarantee: tree.class_guarantee(index).clone(),
                 limit: limits.get(index).copied().flatten(),
                 partition: buffers.partition_of[index],
+                reserve: table.and_then(|table| table.reserve.as_ref()).map(|at| at.value.0),
                 police,
                 remarks: setup.remarks.of_class(index),
                 shape: class.given.shape,

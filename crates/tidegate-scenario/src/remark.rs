@@ -1,6 +1,5 @@
 //! Builds and prints the remarks of a class: the code points with which its packets leave.
 
-use crate::contract::Policing;
 use crate::diagnostic::Diagnostic;
 use crate::document::{ClassTable, ColourSetTable, SetTable};
 use crate::header::{DSCP_NAMES, Dscp, DscpChange};
@@ -13,8 +12,8 @@ const COLOURS: [Colour; Remarks::COLOURS] = [Colour::Green, Colour::Yellow, Colo
 /// The remarks of a class, by colour.
 pub(crate) type ClassRemarks = [Remark; Remarks::COLOURS];
 
-/// The remarks of a class; none without a `set` table.
-pub(crate) fn remarks(class: &ClassTable, police: Option<&Policing>, findings: &mut Vec<Diagnostic>) -> ClassRemarks {
+/// The remarks of a class; none without a `set` table. `has_colours` is true if something at the port gives its packets a colour.
+pub(crate) fn remarks(class: &ClassTable, has_colours: bool, findings: &mut Vec<Diagnostic>) -> ClassRemarks {
     let Some(table) = &class.set else { return Default::default() };
     let remarks = COLOURS.map(|colour| of_colour(table, colour));
     if remarks == ClassRemarks::default() {
@@ -22,7 +21,7 @@ pub(crate) fn remarks(class: &ClassTable, police: Option<&Policing>, findings: &
         findings.push(finding.help("remove it, or say what packets leave with, like set = { dscp = \"by-colour\" }"));
     }
     let by_colour = table.dscp.as_ref().filter(|at| at.value == DscpChange::ByColour);
-    if let (Some(at), false) = (by_colour, police.is_some_and(Policing::marks)) {
+    if let (Some(at), false) = (by_colour, has_colours) {
         let finding = at.warning(format!("nothing changes the colours of class `{}`: every code point stays", class.name.0));
         findings.push(finding.help("give the class a `police` that marks, like sr-tcm, or a code point"));
     }

@@ -3,7 +3,7 @@
 use crate::contract::{Bursts, counts_frames};
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
-use crate::partition::{Buffer, Partition};
+use crate::partition::{Buffer, Owner, Partition};
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::remark;
@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::path::Path;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_cells::{CellRate, Conflict, Mode, SLOT, Ticks};
-use tidegate_core::scheduler::FlowParameters;
+use tidegate_core::scheduler::{FlowParameters, ServiceClass};
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Link;
@@ -116,14 +116,17 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
     };
     let is_shared = policy.classes.iter().any(|class| class.partition.is_none());
     let shared = policy.packet_limit - policy.partitions.iter().map(|partition| partition.packets).sum::<u32>();
-    let buffer = if is_shared { buffer(&policy.buffer, shared) } else { "no shared buffer".to_owned() };
+    let shared_buffer = if is_shared { buffer(&policy.buffer, shared) } else { "no shared buffer".to_owned() };
     let longest = print_size(u64::from(policy.longest_frame));
     let until = until.map_or_else(String::new, |at| format!(" until {}", print_duration(at)));
     let mut text =
-        format!("\npolicy `{}`{until}: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
+        format!("\npolicy `{}`{until}: {}, {overhead}, frames up to {longest}, {shared_buffer}\n", policy.name, print_rate(policy.rate));
     let scheduler = policy.adapter.as_ref().map_or(policy.scheduler.name().to_owned(), scheduled_cells);
     if let Some(condition) = policy.buffer_condition() {
         let _ = writeln!(text, "  {condition}");
+    }
+    for partition in policy.partitions.iter().filter(|partition| partition.owner == Owner::Policy) {
+        let _ = writeln!(text, "  {}: {}", partition.name, buffer(&partition.buffer, partition.packets));
     }
     let _ = writeln!(text, "  link: {}", listed([scheduler, slots_of(policy, None), behind(policy)]));
     let mut rows = Vec::new();
@@ -170,7 +173,7 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
         match child {
             Ok(group) => {
                 let remarks = [share(&group.parameters, &group.guarantee), shape(&group.shape)];
-                let own = policy.partitions.iter().find(|partition| partition.group == *index && index.is_some());
+                let own = policy.partitions.iter().find(|partition| index.is_some_and(|index| partition.owner == Owner::Group(index)));
                 let remarks = remarks.into_iter().chain([slots_of(policy, *index), own_buffer(own)]);
                 rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
@@ -204,7 +207,9 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         let bursts = police.bursts().map_or(String::new(), |shown| bursts(shown, counts_frames(police.kind)));
         format!("policed to {}{bursts} ({})", print_rate(police.contract.rate), police.kind.name())
     });
-    let own = class.partition.map(|partition| &policy.partitions[partition]).filter(|partition| partition.group.is_none());
+    let partition = class.partition.map(|partition| &policy.partitions[partition]);
+    let own = partition.filter(|partition| partition.owner == Owner::Class);
+    let named = partition.filter(|partition| partition.owner == Owner::Policy).map(|partition| format!("in {}", partition.name));
     let inside = if class.keeps_marks_inside() { "its colours change nothing on the wire (no `set`)" } else { "" };
     let remarks = remark::print(&class.remarks);
     let promise = class.promise.map_or(String::new(), promised);
@@ -214,6 +219,10 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         queues,
         limit,
         own_buffer(own),
+        named.unwrap_or_default(),
+        class.reserve.map_or(String::new(), |bytes| {
+            format!("{} of it reserved{}", print_size(bytes), if class.queues == 1 { "" } else { " for each queue" })
+        }),
         police,
         inside.to_owned(),
         remarks,
@@ -272,7 +281,14 @@ fn share(parameters: &FlowParameters, guarantee: &Guarantee) -> String {
     let weight = parameters.weight.map(|weight| format!("weight {weight}"));
     let is_kept = |rate: &Rate| guarantee.rate() == Some(LeastRate::whole(rate.bits_per_second()));
     let rate = parameters.rate.filter(|rate| !is_kept(rate)).map(|rate| format!("rate {}", print_rate(rate)));
-    listed([service, priority, delay, weight, rate, Some(guarantee.to_string())].into_iter().flatten())
+    let class = match parameters.class {
+        None | Some(ServiceClass::BestEffort) => None,
+        Some(ServiceClass::Guaranteed) => Some("guaranteed service".to_owned()),
+        Some(ServiceClass::ControlledLoad) => Some("controlled load".to_owned()),
+    };
+    let tolerance = parameters.tolerance.filter(|tolerance| *tolerance > Duration::ZERO);
+    let tolerance = tolerance.map(|tolerance| format!("tolerance {}", print_duration(tolerance)));
+    listed([service, class, priority, delay, weight, rate, tolerance, Some(guarantee.to_string())].into_iter().flatten())
 }
 
 /// The slots of a node under `dwcs`, and whether its windows can be kept.

@@ -141,6 +141,10 @@ impl<T: JsonSchema> JsonSchema for Block<T> {
     fn schema_name() -> Cow<'static, str> {
         T::schema_name()
     }
+    /// That of the table, so that the schema has each table once.
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         T::json_schema(generator)
     }

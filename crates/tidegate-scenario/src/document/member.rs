@@ -120,6 +120,9 @@ member! {
         /// bring the queue beyond them counts as marked.
         #[schemars(extend("default" = "none: packets are marked by their colour alone", "examples" = ["30 kB"]))]
         pub reserve: Option<At<Bytes>>,
+        /// The partition of the policy that its packets are in, in place of a `buffer` of its own.
+        #[schemars(extend("default" = "none", "examples" = ["voice"]))]
+        pub partition: Option<At<Name>>,
         /// The contract that arriving packets are held to: what is outside is dropped or marked.
         #[schemars(extend("default" = "none"))]
         pub police: Option<Block<PoliceTable>>,

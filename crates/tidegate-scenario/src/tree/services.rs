@@ -1,7 +1,7 @@
 //! What the members of a node ask of shaped virtual clocks, alone and in the port of integrated services, and what they are guaranteed there.
 
 use super::guarantees::{LITERAL, Offer};
-use super::members::{Member, Tree, chosen, slot};
+use super::members::{Given, Member, Tree, chosen, slot};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::guarantee::{LeastRate, Service};
 use tidegate_core::registry::SchedulerKind;
@@ -87,6 +87,15 @@ impl Tree {
                 findings.push(finding.help("remove it; a flow that is always there can be a call with arrivals = \"permanent\""));
             }
         }
+    }
+
+    /// True if the scheduler marks packets of this class that leave out of profile.
+    pub fn is_marked(&self, class: usize) -> bool {
+        let serves = |given: &Given| self.scheduler(given.parent).kind == SchedulerKind::IntegratedServices;
+        let asks = |given: &Given| given.class.as_ref().is_some_and(|class| class.value != ServiceClass::BestEffort);
+        let class = &self.classes[class];
+        let above = std::iter::successors(class.given.parent, |&group| self.groups[group].0.parent).map(|group| &self.groups[group].0);
+        class.places || std::iter::once(&class.given).chain(above).any(|given| serves(given) && asks(given))
     }
 
     fn has_places(&self, child: Member) -> bool {
