@@ -1,0 +1,17 @@
+//! Network calculus for the policies of Tidegate: bounds on delay and backlog that hold for every packet, proven before one is sent.
+//!
+//! The crate sees parameters and units of the core, and neither simulator nor replay nor live port, so that a bound and a measurement are
+//! independent witnesses. All results are integers, rounded to the safe side by named roundings ([`quantity`]).
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`quantity`] | units, named roundings, why there is no bound |
+//! | [`curve`] | arrival and service curves, and their algebra |
+//! | [`aggregate`] | sums of arrival curves; delay and backlog |
+//! | [`source`] | sources and contracts as arrival curves |
+#![warn(missing_docs)]
+
+pub mod aggregate;
+pub mod curve;
+pub mod quantity;
+pub mod source;
