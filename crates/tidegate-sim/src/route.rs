@@ -39,6 +39,8 @@ pub(crate) struct Hop {
     pub flow: u32,
 }
 
+const COLOURS: [Colour; Remarks::COLOURS] = [Colour::Green, Colour::Yellow, Colour::Red];
+
 /// Behind a port that changes code points or colours: the next hop and the colour there, by the colour in which a packet leaves.
 type Crossing = [(u32, Colour); Remarks::COLOURS];
 
@@ -141,12 +143,14 @@ impl Routes {
             if link.rewrites() {
                 let at = self.hops.len() - 1;
                 let class = link.port.classifier.class_of(queue);
-                let crossing = [Colour::Green, Colour::Yellow, Colour::Red].map(|colour| {
+                let crossing = COLOURS.map(|colour| {
                     let remark = link.port.remarks.of(class, colour);
-                    let header = remark.of(header);
+                    let remarked = remark.of(header);
                     // A sender's tag is part of the packet until a code point replaces it.
                     let keeps = link.carries_cells() || (way.tags && remark.dscp == CodePoint::Keep);
-                    (self.lead(way, place + 1, header), if keeps { colour } else { Colour::of(&header) })
+                    // No port reads the header behind the last link, so no path parts there.
+                    let read = if place + 1 < way.path.len() { remarked } else { header };
+                    (self.lead(way, place + 1, read), if keeps { colour } else { Colour::of(&remarked) })
                 });
                 self.crossing_of.resize(self.hops.len().max(self.crossing_of.len()), STRAIGHT);
                 self.crossing_of[at] = self.crossings.len() as u32;
@@ -160,13 +164,14 @@ impl Routes {
         first
     }
 
-    /// True if packets that are under way on the paths of `other` find theirs here: only the queues differ.
+    /// True if packets that are under way on the paths of `other` find theirs here: only queues, and colours behind ports, differ.
     pub(crate) fn parts_like(&self, other: &Routes) -> bool {
         let hops = |routes: &Routes| routes.hops.iter().map(|hop| (hop.link, hop.place, hop.flow)).collect::<Vec<_>>();
+        let behind = |routes: &Routes, hop| COLOURS.map(|colour| routes.crossing(hop, colour).0);
         let starts = |routes: &Routes| routes.variants.iter().map(|variant| (variant.cursor, variant.colour)).collect::<Vec<_>>();
         hops(self) == hops(other)
             && starts(self) == starts(other)
-            && (&self.crossing_of, &self.crossings) == (&other.crossing_of, &other.crossings)
+            && (0..self.hops.len() as u32).all(|hop| behind(self, hop) == behind(other, hop))
             && (&self.first_variant, &self.packet_variants) == (&other.first_variant, &other.packet_variants)
     }
 
