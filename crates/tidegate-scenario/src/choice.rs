@@ -76,6 +76,32 @@ pub enum CallArrivals {
     Permanent,
 }
 
+/// A preset of a policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PresetName {
+    /// The node of integrated services of Wu, Hou, Zhang, Chao and Hamada.
+    IntegratedServices,
+}
+
+leaf! { PresetName, "preset", "a preset", [
+    ("intserv", PresetName::IntegratedServices, "a node of integrated services: the scheduler `intserv`, a partition for each service, and marks in code points"),
+] }
+
+/// The reading of the node of integrated services.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NodeReading {
+    /// With a tolerance and a reserve.
+    #[default]
+    Repaired,
+    /// As it is published.
+    Paper,
+}
+
+leaf! { NodeReading, "reading of the node", "a reading of the node", [
+    ("repaired", NodeReading::Repaired, "conforming classes lose nothing: packets may come early by a tolerance, and each guaranteed class has a part of the buffer to itself"),
+    ("paper", NodeReading::Paper, "as published: a packet that comes early by any amount leaves marked, and marked packets are the first to be lost"),
+] }
+
 registered! {
     /// A registered scheduler.
     SchedulerName(SchedulerKind), "scheduler", "a scheduler";

@@ -2,8 +2,8 @@
 //! and of the reference. Rules about more than one value are in other files.
 
 use crate::choice::{
-    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, MarksName, OutOfProfileName, PolicerName, ReadingName,
-    SchedulerName, SharesName, StampingName, ViolationName,
+    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, MarksName, NodeReading, OutOfProfileName, PolicerName,
+    PresetName, ReadingName, SchedulerName, SharesName, StampingName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -16,6 +16,7 @@ use tidegate_core::units::{Duration, Rate};
 mod calls;
 mod cells;
 mod member;
+mod preset;
 mod set;
 mod source;
 
@@ -128,6 +129,16 @@ fn changes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyTable {
+    /// A preset: a whole node in a few lines. It writes the scheduler, the partitions, and keys of classes; what the file says itself stays.
+    /// `tidegate check` prints the policy that results.
+    #[schemars(extend("default" = "none: the policy is what the file says"))]
+    pub kind: Option<At<PresetName>>,
+    /// For `kind = "intserv"`: whether the node has what repairs the losses of conforming flows.
+    #[schemars(extend("default" = "repaired"))]
+    pub reading: Option<At<NodeReading>>,
+    /// For `kind = "intserv"`: the part of the rate that guaranteed and controlled-load classes may reserve together, and that admission gives to calls.
+    #[schemars(extend("default" = "90 %", "examples" = ["80 %"]))]
+    pub utilisation: Option<At<Ratio>>,
     /// The rate of the link behind the port. A link may override it.
     #[schemars(extend("examples" = ["10 Mbit/s"]))]
     pub rate: At<Rate>,
@@ -196,8 +207,8 @@ pub struct PolicyLinkTable {
 }
 
 /// The buffer, and the rule by which packets are kept or dropped.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct BufferTable {
     /// The rule by which packets are kept or dropped.
     #[schemars(extend("default" = "tail-drop"))]

@@ -2,7 +2,8 @@
 
 use crate::choice::{
     Admission, ArrivalsName, BufferName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, MarksName,
-    OutOfProfileName, PolicerName, ReadingName, SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, ViolationName,
+    NodeReading, OutOfProfileName, PolicerName, PresetName, ReadingName, SchedulerName, ServiceClassName, SharesName, SourceKind,
+    StampingName, ViolationName,
 };
 use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -31,5 +32,6 @@ macro_rules! leaves {
 leaves! {
     Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
-    ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding
+    ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
+    PresetName, NodeReading
 }

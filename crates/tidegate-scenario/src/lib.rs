@@ -63,6 +63,7 @@ mod header;
 mod leaves;
 mod overhead;
 mod overrides;
+mod preset;
 mod remark;
 mod rules;
 mod schema;

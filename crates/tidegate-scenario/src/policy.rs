@@ -1,7 +1,7 @@
 //! Checks a policy, the configuration of one output port, and builds the parts of its port.
 
 use crate::cells::{adapter, judge as judge_cells};
-use crate::choice::SchedulerName;
+use crate::choice::{NodeReading, SchedulerName};
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, DwcsTable, IntServTable, PolicyTable};
@@ -14,7 +14,7 @@ use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
 use crate::slots::NodeBounds;
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
-use crate::units::{Limit, print_size};
+use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
@@ -33,7 +33,8 @@ const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
 const MOST_ON_LINK: Extent = Extent { packets: 4_194_304, bytes: 1_000_000_000 };
 /// The smallest `longest_frame`: an ATM cell.
 const SHORTEST_LONGEST_FRAME: u64 = 53;
-const USUAL_LONGEST_FRAME: u64 = 1518;
+/// The `longest_frame` of Ethernet.
+pub(crate) const USUAL_LONGEST_FRAME: u64 = 1518;
 
 /// A checked policy.
 #[derive(Clone, Debug)]
@@ -64,6 +65,8 @@ pub struct Policy {
     pub bounds: Vec<NodeBounds>,
     /// The cell scheduler of an ATM adapter. It takes the place of the port's own scheduler.
     pub adapter: Option<AdapterSetup>,
+    /// The reading of the preset that wrote it, and the part of the rate that may be reserved.
+    pub(crate) preset: Option<(NodeReading, Ratio)>,
     /// The warning of members that may starve below an unlimited priority.
     pub(crate) starvation: Option<Diagnostic>,
     setup: PortSetup,
@@ -213,7 +216,10 @@ fn prevents_floods(buffer: &Buffer, classes: &[&Class]) -> bool {
     };
     let taken = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(packets(class)?)));
     let fits = matches!((buffer.limit, taken), (Limit::Packets(size), Some(taken)) if taken <= size);
-    buffer.kind == BufferKind::LongestQueuePushOut || buffer.kind == BufferKind::TailDrop && fits
+    // What is beyond a reserve counts as marked, and gives way to what is within.
+    let reserved = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(class.reserve?.saturating_mul(class.queues.into()))));
+    let is_divided = matches!((buffer.limit, reserved), (Limit::Bytes(size), Some(reserved)) if reserved <= size);
+    buffer.kind == BufferKind::LongestQueuePushOut || buffer.kind == BufferKind::TailDrop && fits || is_divided
 }
 
 /// The work of [`Policy::resolve`].
@@ -520,6 +526,7 @@ impl<'a> Resolution<'a> {
             overhead: setup.overhead,
             longest_frame: setup.longest_frame,
             link: self.link(),
+            preset: self.table.preset(),
             packet_limit: setup.packet_limit,
             buffer: buffers.shared,
             scheduler: tree.root.kind,
@@ -547,7 +554,7 @@ fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>
 }
 
 /// The overhead per frame and the minimum packet unit of the link.
-fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Overhead {
+pub(crate) fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Overhead {
     let usual = if table.cells.is_some() { Overhead::Aal5 } else { Overhead::None };
     let overhead = table.overhead.as_ref().map_or(usual, |at| at.value.0);
     let Some(at) = &table.minimum_packet_unit else { return overhead };

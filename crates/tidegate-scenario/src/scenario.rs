@@ -7,6 +7,7 @@ use crate::document::File;
 use crate::extent::judge_extent;
 use crate::overrides::Override;
 use crate::policy::Policy;
+use crate::preset;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
@@ -247,9 +248,14 @@ impl<'i> Loader<'_, 'i> {
         (!self.has_errors(before)).then_some(changed)
     }
 
+    /// The tables of a tree, with presets written out.
     fn tables(&mut self, root: Spanned<DeTable<'i>>) -> Option<File> {
         match File::deserialize(toml::de::Deserializer::from(root)) {
-            Ok(file) => Some(file),
+            Ok(mut file) => {
+                let before = self.findings.len();
+                preset::expand(&mut file, self.findings);
+                (!self.has_errors(before)).then_some(file)
+            }
             Err(error) => {
                 self.findings.push(Diagnostic::error(error.span().unwrap_or(0..0), error.message().to_owned()));
                 None

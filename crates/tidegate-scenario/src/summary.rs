@@ -1,5 +1,6 @@
 //! Describes a file as text: policies with their trees, links with their load, flows with their promises.
 
+use crate::choice::NodeReading;
 use crate::contract::{Bursts, counts_frames};
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
@@ -124,6 +125,13 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
     let scheduler = policy.adapter.as_ref().map_or(policy.scheduler.name().to_owned(), scheduled_cells);
     if let Some(condition) = policy.buffer_condition() {
         let _ = writeln!(text, "  {condition}");
+    }
+    if let Some((reading, utilisation)) = policy.preset {
+        let reading = if reading == NodeReading::Paper { "paper" } else { "repaired" };
+        let reserved = policy.classes.iter().filter(|class| class.parameters.class.is_some_and(|class| class != ServiceClass::BestEffort));
+        let reserved: u64 = reserved.filter_map(|class| class.parameters.rate).map(Rate::bits_per_second).sum();
+        let (reserved, most) = (about(reserved as f64), print_ratio(utilisation));
+        let _ = writeln!(text, "  preset: intserv, reading {reading}; {reserved} reserved, at most {most} of the rate");
     }
     for partition in policy.partitions.iter().filter(|partition| partition.owner == Owner::Policy) {
         let _ = writeln!(text, "  {}: {}", partition.name, buffer(&partition.buffer, partition.packets));
