@@ -91,3 +91,52 @@ set = { "policy.access.rate" = "1 Mbit/s" }
     fs::remove_dir_all(folder).unwrap();
     fs::remove_file(policy).unwrap();
 }
+
+/// A node of integrated services by its preset, through a capture: a class comes, gets another rate, and goes.
+#[test]
+fn a_replay_through_the_preset_adds_changes_and_removes_a_class_and_loses_nothing() {
+    let folder = std::env::temp_dir().join(format!("tidegate-preset-replay-{}", std::process::id()));
+    let policy = std::env::temp_dir().join(format!("tidegate-preset-{}.toml", std::process::id()));
+    fs::write(
+        &policy,
+        r#"
+[policy.node]
+kind = "intserv"
+rate = "400 kbit/s"
+buffer = { limit = "400 kB" }
+partition = { guaranteed = { limit = "200 kB" }, controlled-load = { limit = "200 kB" } }
+class = [
+    { name = "control", match = [{ source_port = 443 }], service_class = "guaranteed", rate = "100 kbit/s" },
+    { name = "rest" },
+]
+
+[[change]]
+at = "500 ms"
+add = { policy = { node = { class = [
+    { name = "video", match = [{ protocol = "udp" }], service_class = "controlled-load", rate = "100 kbit/s" },
+] } } }
+
+[[change]]
+at = "1 s"
+set = { "policy.node.class.video.rate" = "250 kbit/s" }
+
+[[change]]
+at = "1500 ms"
+remove = ["policy.node.class.video"]
+"#,
+    )
+    .unwrap();
+    let (code, errors, report) = tidegate(&folder, &["replay", policy.to_str().unwrap(), "scenarios/captures/quic-video.pcap"]);
+    assert_eq!(code, 0, "{errors}");
+    let changes = changes(&report);
+    assert_eq!(changes.len(), 3);
+    assert!(changes.iter().all(|change| change.contains(", 0 were dropped")), "{changes:?}");
+    let port = &report["runs"][0]["ports"][0];
+    assert_eq!(packets(&port["offered"]), packets(&port["sent"]), "{port}");
+    let classes = port["classes"].as_array().unwrap();
+    let names: Vec<&str> = classes.iter().map(|class| class["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["control", "rest", "video"]);
+    assert!(classes.iter().all(|class| packets(&class["sent"]) > 0), "{port}");
+    fs::remove_dir_all(folder).unwrap();
+    fs::remove_file(policy).unwrap();
+}

@@ -5,6 +5,7 @@ use crate::topology::{Place, Topology};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 const POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/policies/home-gateway.toml");
-const HOST2: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
+pub const HOST2: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 
 /// The longest wait for a line of the log, and for the end of a command that was told to end.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -64,6 +65,12 @@ impl Live {
     pub fn start_with_log(topology: &Topology, options: &str, more: &[&str], log: impl Into<Stdio>) -> Live {
         let mut command = topology.process(Place::Middle, &command_line(options));
         Live::spawn(command.args(more).stderr(log))
+    }
+
+    /// With this policy file.
+    pub fn start_policy(topology: &Topology, policy: &Path, options: &str) -> Live {
+        let mut command = topology.process(Place::Middle, &format!("{TIDEGATE} live {} {options}", policy.display()));
+        Live::spawn(command.stderr(Stdio::piped()))
     }
 
     /// Takes over a command that runs `tidegate live`.

@@ -12,6 +12,7 @@ mod topology;
 mod command;
 mod interface_lock;
 mod log;
+mod preset;
 
 use command::{Live, notes, pings_pass};
 use raw::RawSocket;

@@ -1,0 +1,70 @@
+//! A node of integrated services by its preset, between namespaces: a class comes, gets another rate, and goes, and no packet is lost.
+
+use crate::command::{HOST2, Live, notes, pings_pass};
+use crate::topology::{Place, Topology};
+use std::fs;
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+/// Five datagrams every 15 ms are 4 Mbit/s: most of the time some of them are queued.
+const BURSTS: u8 = 200;
+
+#[test]
+fn a_class_that_comes_is_given_more_and_goes_under_the_preset_costs_no_packet() {
+    let policy = std::env::temp_dir().join(format!("tidegate-live-preset-{}.toml", std::process::id()));
+    fs::write(
+        &policy,
+        r#"
+[policy.node]
+kind = "intserv"
+rate = "5 Mbit/s"
+class = [
+    { name = "voice", match = [{ destination_port = 6000 }], service_class = "guaranteed", rate = "2 Mbit/s" },
+    { name = "rest" },
+]
+
+[[change]]
+at = "2 s"
+add = { policy = { node = { class = [
+    { name = "video", match = [{ destination_port = 6001 }], service_class = "controlled-load", rate = "1 Mbit/s" },
+] } } }
+
+[[change]]
+at = "2500 ms"
+set = { "policy.node.class.video.rate" = "2 Mbit/s" }
+
+[[change]]
+at = "3 s"
+remove = ["policy.node.class.video"]
+"#,
+    )
+    .unwrap();
+    let topology = Topology::new();
+    let live = Live::start_policy(&topology, &policy, "--in tgb --out tgc --json");
+    pings_pass(&topology);
+    topology.call(Place::Host1, || {
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+        for burst in 0..BURSTS {
+            for number in 0..5 {
+                socket.send_to(&[burst; 1458], (HOST2, 6000 + number % 2)).expect("a datagram can be sent");
+            }
+            thread::sleep(Duration::from_millis(15));
+        }
+    });
+    thread::sleep(Duration::from_millis(500));
+    live.signal(libc::SIGTERM);
+    let ended = live.wait();
+    fs::remove_file(policy).unwrap();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.report();
+    let notes = notes(&report);
+    assert_eq!(notes.matches("Change at").count(), 6, "three in each direction: {notes}");
+    assert_eq!(notes.matches(", 0 were dropped").count(), 6, "{notes}");
+    let port = &report["runs"][0]["ports"][0];
+    let packets = |value: &serde_json::Value| value["packets"].as_u64().unwrap();
+    assert_eq!(packets(&port["offered"]), packets(&port["sent"]), "{port}");
+    assert!(packets(&port["sent"]) >= u64::from(BURSTS) * 5, "{port}");
+    let video = port["classes"].as_array().unwrap().iter().find(|class| class["name"] == "video").unwrap();
+    assert!(packets(&video["sent"]) > 30, "{port}");
+}
