@@ -7,6 +7,7 @@
 //! | [`connections`] | TCP connections, which react to packets and to their timers |
 //! | [`data_plane`] | ports and links, and the packets on them |
 //! | [`signalling`] | calls that are set up and released |
+//! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
 //! | [`accounting`] | the checks at the end |
 //!
@@ -20,6 +21,7 @@ use crate::network::Network;
 use crate::statistics::flow::{FlowMeter, PathSummary};
 use crate::statistics::{Replication, TcpStatistics};
 use crate::time::NEVER;
+use admitting_ports::AdmittingPorts;
 use agenda::{Agenda, Due};
 use connections::Connections;
 use data_plane::DataPlane;
@@ -32,6 +34,7 @@ use tidegate_core::port::Switched;
 
 mod accounting;
 mod adapter;
+mod admitting_ports;
 mod agenda;
 mod connections;
 mod data_plane;
@@ -81,7 +84,7 @@ impl<'a> Simulation<'a> {
         let meters = network.flows.iter().map(|flow| FlowMeter::new(PathSummary::of(network, flow), warm_up, sample_interval)).collect();
         let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network));
         let flights = Flights::default();
-        let admission = signalling::admission(network);
+        let admission = AdmittingPorts::of(network);
         let mut plane = DataPlane { agenda, links, driven, flights, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
         Simulation { network, course, replication, warm_up, end, plane, sources, connections, signalling, changes: Vec::new() }

@@ -2,6 +2,7 @@
 
 mod networks;
 
+use networks::speed::{self, Speed};
 use networks::{flow, link, parameters, port, rate};
 use tidegate_core::admission::{LinkSettings, Service, Target, TrafficSpec};
 use tidegate_core::packet::DropReason;
@@ -78,4 +79,17 @@ fn calls_without_a_meaning_are_refused() {
     assert_eq!(refused(&|network| network.links[0].port = drr.clone()), (Subject::Calls(0), "flows"));
     let settings = |network: &mut Network| network.links[0].admission.as_mut().map(|settings| settings.utilisation = 0).unwrap();
     assert_eq!(refused(&settings), (Subject::Link(0), "admission"));
+}
+
+#[test]
+fn a_hundred_thousand_calls_per_second_beside_10_gbps_lose_nothing() {
+    let speed = Speed { places: 1500, ..Speed::default() };
+    let experiment = Experiment { duration: Duration::from_milliseconds(40), ..Experiment::default() };
+    let outcome = run(&speed.network(), &experiment, &Control::default()).unwrap();
+    let admitted: u64 = outcome.calls.iter().map(|calls| calls.admitted).sum();
+    let refused: u64 = outcome.calls.iter().map(|calls| calls.requests - calls.admitted).sum();
+    assert!(admitted > 3500 && refused == 0, "{admitted} {refused}");
+    assert_eq!(outcome.ports[0].dropped.iter().map(|dropped| dropped.packets).sum::<u64>(), 0);
+    let sent = outcome.ports[0].sent.bytes as f64 * 8.0 / 0.04;
+    assert!(sent > 0.98 * speed::LINK as f64, "{sent}");
 }

@@ -4,6 +4,7 @@
 //! link is idle. A packet on its way to a sink needs no event: its delivery is entered when its last transmission starts.
 
 use super::adapter::AdapterCell;
+use super::admitting_ports::AdmittingPorts;
 use super::agenda::Agenda;
 use super::flights::Flights;
 use super::flows::{Flows, PortWatch};
@@ -13,7 +14,6 @@ use crate::cells::{Departure, Fate, Train};
 use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
-use tidegate_core::admission::{AdmissionControl, PathAdmission};
 use tidegate_core::packet::{Colour, Flow, Packet};
 use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
@@ -31,8 +31,8 @@ pub(super) struct DataPlane<'a> {
     pub limit: u64,
     pub events: u64,
     pub packet_hops: u64,
-    /// What admits flows, and its ports by link; `None` if no link does.
-    pub admission: Option<(PathAdmission, Vec<Option<u32>>)>,
+    /// What admits flows; `None` if no link does.
+    pub admission: Option<AdmittingPorts>,
 }
 
 impl DataPlane<'_> {
@@ -82,6 +82,9 @@ impl DataPlane<'_> {
         match &mut port.kind {
             PortKind::Packets { port: packets, busy_until } => {
                 packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above);
+                if let Some(admission) = &mut self.admission {
+                    admission.renew(now, link, hop.queue, packets);
+                }
                 packets.offer(Time::from_picoseconds(now), hop.queue, packet.length, packet.colour, packet.meta, &mut watch);
                 if *busy_until <= now {
                     self.serve(now, link);
@@ -143,8 +146,14 @@ impl DataPlane<'_> {
                     *busy_until = finish;
                     let more = port.occupancy().packets() > 0;
                     let packet = InTransit { meta: packet.payload, length: packet.length, colour: packet.colour };
-                    if self.admission.is_some() {
-                        self.measure(link, &packet, start);
+                    if let Some(admission) = &mut self.admission {
+                        let hop = self.flows.routes.hops[packet.meta.cursor as usize];
+                        if hop.flow & BACK == 0 {
+                            admission.measure(start, link, u64::from(hop.flow), 8 * packet.length);
+                            if port.occupancy().flow_packets(hop.queue) > 0 {
+                                admission.renew(now, link, hop.queue, port);
+                            }
+                        }
                     }
                     self.transmit(link, packet, start, finish);
                     if more { finish } else { NEVER }
@@ -160,18 +169,6 @@ impl DataPlane<'_> {
             }
         };
         self.agenda.update_port(slot, wake);
-    }
-
-    /// Tells admission control of a departure.
-    #[cold]
-    fn measure(&mut self, link: usize, packet: &InTransit, start: u64) {
-        let hop = self.hop(packet.meta.cursor);
-        let Some((admission, port_of)) = &mut self.admission else { return };
-        if hop.flow & BACK == 0
-            && let Some(port) = port_of[link]
-        {
-            admission.measured(port, u64::from(hop.flow), 8 * packet.length, Time::from_picoseconds(start));
-        }
     }
 
     /// A change of a port may let a packet leave sooner.

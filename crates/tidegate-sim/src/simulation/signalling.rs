@@ -13,12 +13,12 @@ use crate::statistics::TimeWeighted;
 use crate::time::NEVER;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use tidegate_core::admission::{Answer, Constraint, Demand, Hop, PathAdmission, ReserveError, Service};
+use tidegate_core::admission::{Answer, Constraint, Demand, Hop, ReserveError, Service};
 use tidegate_core::buffer::FlowShare;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Leaving;
 use tidegate_core::scheduler::{FlowParameters, Profile, ServiceClass};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Time};
 
 /// How long a release waits before it looks again whether a queue is empty.
 const RELEASE_POLL_INTERVAL: u64 = 1_000_000_000;
@@ -40,7 +40,6 @@ enum Event {
 struct Call {
     calls: usize,
     flow: usize,
-    is_free: bool,
     /// Its path: each link with the number of its port for admission, if it admits, and its propagation delay.
     path: Vec<(usize, Option<u32>, u64)>,
     /// The ports on the path that admit flows.
@@ -56,6 +55,8 @@ struct Kind<'a> {
     stream: Stream,
     /// Its flows, by their calls.
     members: std::ops::Range<usize>,
+    /// Those that a Poisson process of requests may use, the lowest first.
+    free: BinaryHeap<Reverse<usize>>,
     statistics: CallStatistics,
     held: TimeWeighted,
 }
@@ -66,49 +67,26 @@ pub(super) struct Signalling<'a> {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// Events so far: what comes first at an instant was entered first.
     entered: u64,
-    /// By port for admission, the calls of controlled load there.
-    controlled: Vec<Vec<u32>>,
-}
-
-/// Which links admit flows: the admission control, and the number of its port by link.
-pub(super) fn admission(network: &Network) -> Option<(PathAdmission, Vec<Option<u32>>)> {
-    let mut settings = Vec::new();
-    let port_of = network.links.iter().map(|link| {
-        settings.push(link.admission?);
-        Some(settings.len() as u32 - 1)
-    });
-    let port_of: Vec<Option<u32>> = port_of.collect();
-    let admission = network.path_admission(&settings).expect("the network has been checked");
-    (!settings.is_empty()).then_some((admission, port_of))
 }
 
 impl<'a> Signalling<'a> {
     /// No call is under way; the first requests are entered.
     pub(super) fn new(network: &'a Network, experiment: &Experiment, replication: u32, plane: &mut DataPlane) -> Signalling<'a> {
-        let mut signalling =
-            Signalling { kinds: Vec::new(), calls: Vec::new(), events: BinaryHeap::new(), entered: 0, controlled: Vec::new() };
-        let Some((_, port_of)) = &plane.admission else { return signalling };
-        signalling.controlled.resize(port_of.iter().flatten().count(), Vec::new());
+        let mut signalling = Signalling { kinds: Vec::new(), calls: Vec::new(), events: BinaryHeap::new(), entered: 0 };
+        let Some(admission) = &plane.admission else { return signalling };
         for calls in &network.calls {
             let first = signalling.calls.len();
             for &flow in &calls.flows {
-                let hop = |link: &LinkId| (link.0, port_of[link.0], network.links[link.0].propagation.picoseconds());
+                let hop = |link: &LinkId| (link.0, admission.port_of(link.0), network.links[link.0].propagation.picoseconds());
                 let path: Vec<(usize, Option<u32>, u64)> = network.flows[flow].path.iter().map(hop).collect();
                 let ports = path.iter().filter_map(|&(_, port, _)| port).collect();
-                signalling.calls.push(Call {
-                    calls: signalling.kinds.len(),
-                    flow,
-                    is_free: true,
-                    path,
-                    ports,
-                    partitions: Vec::new(),
-                    hops: Vec::new(),
-                });
+                signalling.calls.push(Call { calls: signalling.kinds.len(), flow, path, ports, partitions: Vec::new(), hops: Vec::new() });
             }
             signalling.kinds.push(Kind {
                 calls,
                 stream: Stream::new(experiment.seed, replication, &format!("calls {}", calls.name)),
                 members: first..signalling.calls.len(),
+                free: (first..signalling.calls.len()).map(Reverse).collect(),
                 statistics: CallStatistics::default(),
                 held: TimeWeighted::new(0),
             });
@@ -201,7 +179,7 @@ impl<'a> Signalling<'a> {
             Arrivals::Poisson(mean) => Some(now + exponential(&mut kind.stream, mean)),
             _ => None,
         };
-        let free = call.or_else(|| kind.members.clone().find(|&call| self.calls[call].is_free));
+        let free = call.or_else(|| kind.free.peek().map(|&Reverse(call)| call));
         if let Some(at) = next {
             self.enter(at, Event::Request { calls: number as u32, flow: None });
         }
@@ -211,16 +189,20 @@ impl<'a> Signalling<'a> {
         };
         let asking = &self.calls[call];
         let spec = self.kinds[number].calls.request(asking.flow, &asking.ports);
-        let Some((admission, _)) = &mut plane.admission else { return };
-        match admission.allocate(&spec) {
+        let Some(admission) = &mut plane.admission else { return };
+        match admission.paths.allocate(&spec) {
             Ok(Answer::Admitted(admitted)) => {
-                self.calls[call].hops = admitted.hops.to_vec();
-                self.calls[call].is_free = false;
+                self.calls[call].hops.clear();
+                self.calls[call].hops.extend_from_slice(admitted.hops);
+                if next.is_some() {
+                    self.kinds[number].free.pop();
+                }
                 self.set_up(now, call, 0, sources, plane);
             }
             Ok(Answer::Refused(refused)) => {
                 let link = self.calls[call].path.iter().find(|(_, port, _)| *port == Some(refused.port)).map_or(0, |&(link, ..)| link);
-                self.refuse(now, call, link, refused.constraint);
+                self.count_refused(call, link, refused.constraint);
+                self.ask_again(now, call);
             }
             Err(error) => unreachable!("the network has been checked: {error}"),
         }
@@ -233,7 +215,7 @@ impl<'a> Signalling<'a> {
         };
         if let Some(port) = port {
             match self.reserve(now, call, port, plane) {
-                Ok(()) => self.install(now, call, place, port, link, plane),
+                Ok(()) => self.fill(now, call, place, port, link, plane),
                 Err(constraint) => {
                     self.give_back(now, call, place, plane);
                     return self.refuse(now, call, link, constraint);
@@ -247,9 +229,9 @@ impl<'a> Signalling<'a> {
         let asking = &self.calls[call];
         let Call { calls, flow, hops, .. } = asking;
         let kind = &self.kinds[*calls];
-        let (Some((admission, _)), Some(hop)) = (&mut plane.admission, hops.iter().find(|hop| hop.port == port)) else { return Ok(()) };
+        let (Some(admission), Some(hop)) = (&mut plane.admission, hops.iter().find(|hop| hop.port == port)) else { return Ok(()) };
         let demand = Demand::at(&kind.calls.request(*flow, &asking.ports), hop);
-        let Some(admitting) = admission.link_mut(port) else { return Ok(()) };
+        let Some(admitting) = admission.paths.link_mut(port) else { return Ok(()) };
         admitting.advance(Time::from_picoseconds(now));
         let id = *flow as u64;
         let answer = match kind.calls.arrivals {
@@ -263,33 +245,12 @@ impl<'a> Signalling<'a> {
         }
     }
 
-    /// Fills the flow's place at a port that has reserved, and tells the scheduler what others have now.
-    fn install(&mut self, now: u64, call: usize, place: usize, port: u32, link: usize, plane: &mut DataPlane) {
-        if self.kinds[self.calls[call].calls].calls.service == Service::ControlledLoad {
-            self.controlled[port as usize].push(call as u32);
-        }
-        self.fill(now, call, place, port, link, plane);
-        self.rerate(now, Some(call), port, link, plane);
-    }
-
-    /// The flows of controlled load at a port have new rates; `but` has its own already.
-    fn rerate(&mut self, now: u64, but: Option<usize>, port: u32, link: usize, plane: &mut DataPlane) {
-        for index in 0..self.controlled[port as usize].len() {
-            let other = self.controlled[port as usize][index] as usize;
-            if Some(other) != but
-                && let Some(place) = self.calls[other].path.iter().position(|hop| hop.0 == link)
-            {
-                self.fill(now, other, place, port, link, plane);
-            }
-        }
-    }
-
     /// Gives the flow's place at a port the parameters that admission says.
     fn fill(&self, now: u64, call: usize, place: usize, port: u32, link: usize, plane: &mut DataPlane) {
         let Call { calls, flow, hops, partitions, .. } = &self.calls[call];
         let calls = self.kinds[*calls].calls;
-        let Some((admission, _)) = &plane.admission else { return };
-        let rate = admission.rate_of(port, *flow as u64).unwrap_or(0).max(Rate::MIN.bits_per_second());
+        let Some(admission) = &mut plane.admission else { return };
+        let rate = admission.rate_of(port, *flow as u64);
         let hop = hops.iter().find(|hop| hop.port == port).copied().unwrap_or_default();
         let jitter = hop.tolerance;
         let reserve = (calls.enforces_reserve && hop.buffer > 0).then(|| u32::try_from(hop.buffer / 8).unwrap_or(u32::MAX));
@@ -298,7 +259,7 @@ impl<'a> Signalling<'a> {
         let declared = calls.traffic;
         let jitter_bits = u128::from(declared.rate().bits_per_second()) * u128::from(tolerance.picoseconds()) / 1_000_000_000_000;
         let parameters = FlowParameters {
-            rate: Rate::new(rate).ok(),
+            rate: Some(rate),
             class: Some(match calls.service {
                 Service::Guaranteed => ServiceClass::Guaranteed,
                 _ => ServiceClass::ControlledLoad,
@@ -308,6 +269,9 @@ impl<'a> Signalling<'a> {
             ..FlowParameters::default()
         };
         let queue = queue_at(plane.flows.routes, *flow, place);
+        if calls.service == Service::ControlledLoad {
+            admission.set_told(port, queue, *flow as u64, parameters);
+        }
         let LinkPort::Driven(driven) = &mut plane.links[link].port else { return };
         let PortKind::Packets { port, .. } = &mut driven.kind else { return };
         let shared = port.change_share(queue, &share);
@@ -338,17 +302,29 @@ impl<'a> Signalling<'a> {
     }
 
     fn refuse(&mut self, now: u64, call: usize, link: usize, constraint: Constraint) {
+        self.count_refused(call, link, constraint);
+        self.free(now, call);
+    }
+
+    fn count_refused(&mut self, call: usize, link: usize, constraint: Constraint) {
         let refused = &mut self.kinds[self.calls[call].calls].statistics.refused;
         match refused.iter_mut().find(|(at, why, _)| (*at, *why) == (LinkId(link), constraint)) {
             Some((_, _, count)) => *count += 1,
             None => refused.push((LinkId(link), constraint, 1)),
         }
-        self.free(now, call);
     }
 
-    /// The call is over; its flow may ask again.
+    /// The call is over; its flow may be used again.
     fn free(&mut self, now: u64, call: usize) {
-        self.calls[call].is_free = true;
+        let kind = &mut self.kinds[self.calls[call].calls];
+        if let Arrivals::Poisson(_) = kind.calls.arrivals {
+            kind.free.push(Reverse(call));
+        }
+        self.ask_again(now, call);
+    }
+
+    /// A flow that asks by itself asks again later.
+    fn ask_again(&mut self, now: u64, call: usize) {
         let number = self.calls[call].calls;
         let kind = &mut self.kinds[number];
         if let Arrivals::AfterLast(mean) = kind.calls.arrivals {
@@ -377,22 +353,23 @@ impl<'a> Signalling<'a> {
     }
 
     fn leave_port(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
-        let (link, port, _) = self.calls[call].path[place];
-        let (Some(port), Some((admission, _))) = (port, &mut plane.admission) else { return };
-        self.controlled[port as usize].retain(|&other| other as usize != call);
-        if let Some(admitting) = admission.link_mut(port) {
+        let (_, port, _) = self.calls[call].path[place];
+        let (Some(port), Some(admission)) = (port, &mut plane.admission) else { return };
+        if let Some(admitting) = admission.paths.link_mut(port) {
             admitting.advance(Time::from_picoseconds(now));
             admitting.release(self.calls[call].flow as u64);
         }
         self.vacate(now, call, place, plane);
-        self.rerate(now, None, port, link, plane);
     }
 
     /// Makes the flow's place at a port that admits flows vacant.
     fn vacate(&self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
         let Call { flow, ref path, .. } = self.calls[call];
-        let (link, Some(_), _) = path[place] else { return };
+        let (link, Some(port), _) = path[place] else { return };
         let queue = queue_at(plane.flows.routes, flow, place);
+        if let Some(admission) = &mut plane.admission {
+            admission.forget(port, queue);
+        }
         plane.remove_flow(now, link, queue, Leaving::Drain);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod dumbbell;
+pub mod speed;
 
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Header, Network as NetworkLayer, Rule, Transport};
