@@ -15,7 +15,6 @@ use crate::serial::is_before;
 
 pub mod bitmap;
 pub mod counting_sort;
-pub(crate) mod indexed_heap;
 mod levels;
 pub mod log;
 mod run;

@@ -33,6 +33,7 @@ mod dwcs;
 mod dwcs_options;
 mod edf;
 mod eligible;
+mod eligible_heads;
 mod eligible_tree;
 mod exact_rate;
 mod fifo;

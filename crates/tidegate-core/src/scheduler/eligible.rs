@@ -9,22 +9,12 @@
 //! Both are exact: they keep whole picoseconds, so there are no slots that would add to a delay bound.
 
 use super::PREFETCH_DISTANCE;
+use super::eligible_heads::{EligibleHeads, Entry};
 use crate::packet::Flow;
-use crate::prefetch::prefetch_in;
-use crate::ready::indexed_heap::{IndexedHeap, Ranked};
 use crate::ready::{ReadyList, Wheel};
 use crate::units::Time;
 
-/// What decides when a head leaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stamp {
-    /// It is eligible from here on.
-    pub eligible: Time,
-    /// Its virtual finish.
-    pub finish: Time,
-    /// Its class; 0 is the most urgent.
-    pub class: u32,
-}
+pub use super::eligible_heads::Stamp;
 
 /// Heads that become eligible. A flow has one head at most.
 pub trait EligibleList {
@@ -36,16 +26,14 @@ pub trait EligibleList {
     /// Adds the head of a flow that has none in the list.
     fn insert(&mut self, now: Time, flow: Flow, stamp: Stamp);
 
-    /// Takes out the head of a flow.
-    fn remove(&mut self, flow: Flow);
+    /// Takes out the head of a flow, which has this stamp.
+    fn remove(&mut self, flow: Flow, stamp: Stamp);
 
     /// Takes out the head that [`EligibleList::first`] has just named.
-    fn drop_first(&mut self, flow: Flow) {
-        self.remove(flow);
-    }
+    fn drop_first(&mut self, flow: Flow);
 
-    /// The head of `flow` has another virtual finish or class, and is eligible from the same instant on.
-    fn replace(&mut self, flow: Flow, stamp: Stamp);
+    /// The head of `flow`, which has the stamp `old`, has another virtual finish or class, and is eligible from the same instant on.
+    fn replace(&mut self, flow: Flow, old: Stamp, new: Stamp);
 
     /// The flow that leaves first of those that are eligible at `now`; `stamp` knows the stamp of every head in the list.
     /// `fetch` prefetches what the caller keeps of a flow.
@@ -59,63 +47,20 @@ pub trait EligibleList {
         None
     }
 
-    /// Fetches what a change of this flow touches.
-    fn prefetch(&self, flow: Flow) {
-        let _ = flow;
-    }
-
     /// Moves every stamp before `oldest` up to it.
     fn raise(&mut self, oldest: Time);
 }
 
-/// The shaper's queue is a wheel of eligible times, the scheduler's queue a heap of virtual finishes.
+/// The shaper's queue is a wheel of eligible times; the scheduler's queue holds the heads in order.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     waiting: Wheel,
-    eligible: IndexedHeap<Entry>,
-    /// Flows to be hinted, one for every head that became eligible: the one [`PREFETCH_DISTANCE`] behind it.
-    hints: [u32; HINTS],
-    /// The number of hints made ready so far, and of those given.
-    ready: u32,
-    given: u32,
-}
-
-/// The most hints that wait to be given: a power of two.
-const HINTS: usize = 64;
-
-/// An eligible head.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    finish: Time,
-    flow: u32,
-    class: u32,
-}
-
-impl Entry {
-    #[inline]
-    pub(super) fn new(Flow(flow): Flow, Stamp { finish, class, .. }: Stamp) -> Entry {
-        Entry { finish, flow, class }
-    }
-}
-
-impl Ranked for Entry {
-    #[inline]
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-
-    #[inline]
-    fn leaves_before(&self, other: &Entry) -> bool {
-        if self.class != other.class {
-            return (self.class < other.class) ^ fault!(IntservControlledLoadFirst);
-        }
-        self.finish.is_before(other.finish) || (self.finish == other.finish && self.flow < other.flow)
-    }
+    eligible: EligibleHeads,
 }
 
 impl EligibleList for Calendar {
     fn new(flows: usize) -> Calendar {
-        Calendar { waiting: Wheel::new(flows), eligible: IndexedHeap::new(flows), hints: [0; HINTS], ready: 0, given: 0 }
+        Calendar { waiting: Wheel::new(flows), eligible: EligibleHeads::new(flows) }
     }
 
     #[inline]
@@ -128,23 +73,22 @@ impl EligibleList for Calendar {
     }
 
     #[inline]
-    fn remove(&mut self, flow: Flow) {
-        if self.eligible.contains(flow.0) {
-            self.eligible.remove(flow.0);
-        } else {
+    fn remove(&mut self, flow: Flow, stamp: Stamp) {
+        if !self.eligible.remove(Entry::new(flow, stamp)) {
             self.waiting.remove(flow);
         }
     }
 
     #[inline]
     fn drop_first(&mut self, flow: Flow) {
-        self.eligible.remove(flow.0);
+        debug_assert_eq!(self.eligible.first(), Some(flow), "another head leaves first");
+        self.eligible.drop_first();
     }
 
     #[inline]
-    fn replace(&mut self, flow: Flow, stamp: Stamp) {
-        if self.eligible.contains(flow.0) {
-            self.eligible.replace(Entry::new(flow, stamp));
+    fn replace(&mut self, flow: Flow, old: Stamp, new: Stamp) {
+        if self.eligible.remove(Entry::new(flow, old)) {
+            self.eligible.insert(Entry::new(flow, new));
         }
     }
 
@@ -153,10 +97,7 @@ impl EligibleList for Calendar {
         while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
             // Flows of one rate that began together become eligible together, too many to have been hinted one per turn.
             if let Some(ahead) = self.waiting.ahead(PREFETCH_DISTANCE) {
-                self.hints[self.ready as usize % HINTS] = ahead.0;
-                self.ready = self.ready.wrapping_add(1);
                 fetch(ahead);
-                self.prefetch(ahead);
             }
             self.eligible.insert(Entry::new(flow, stamp(flow)));
         }
@@ -166,7 +107,7 @@ impl EligibleList for Calendar {
         {
             self.eligible.insert(Entry::new(flow, stamp(flow)));
         }
-        self.eligible.first().map(|entry| Flow(entry.flow))
+        self.eligible.first()
     }
 
     #[inline]
@@ -176,26 +117,12 @@ impl EligibleList for Calendar {
 
     #[inline]
     fn hint(&mut self) -> Option<Flow> {
-        let late = self.ready.wrapping_sub(self.given);
-        if late == 0 {
-            return None;
-        }
-        if late as usize > HINTS {
-            self.given = self.ready.wrapping_sub(HINTS as u32);
-        }
-        let hint = self.hints[self.given as usize % HINTS];
-        self.given = self.given.wrapping_add(1);
-        Some(Flow(hint))
-    }
-
-    #[inline]
-    fn prefetch(&self, flow: Flow) {
-        prefetch_in(self.eligible.positions(), flow.index());
+        let later = PREFETCH_DISTANCE.saturating_sub(self.eligible.sorted());
+        self.eligible.ahead(PREFETCH_DISTANCE).or_else(|| self.waiting.ahead(later))
     }
 
     fn raise(&mut self, oldest: Time) {
         self.waiting.raise(oldest.picoseconds());
-        let raised = |entry: &mut Entry| entry.finish = entry.finish.later(oldest);
-        self.eligible.change_all(raised);
+        self.eligible.raise(oldest);
     }
 }

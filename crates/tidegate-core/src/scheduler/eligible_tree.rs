@@ -16,9 +16,8 @@
 //! **Deviations**: none.
 
 use super::EligibleList;
-use super::eligible::{Entry, Stamp};
+use super::eligible_heads::{Entry, Stamp};
 use crate::packet::Flow;
-use crate::ready::indexed_heap::Ranked;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -144,16 +143,20 @@ impl EligibleList for EligibleTree {
         self.add(flow);
     }
 
-    fn remove(&mut self, Flow(flow): Flow) {
+    fn remove(&mut self, flow: Flow, _stamp: Stamp) {
+        self.drop_first(flow);
+    }
+
+    fn drop_first(&mut self, Flow(flow): Flow) {
         debug_assert!(self.nodes[flow as usize].is_present, "flow {flow} is not in the list");
         self.nodes[flow as usize].is_present = false;
         self.root = self.without(self.root, flow);
     }
 
-    fn replace(&mut self, flow: Flow, stamp: Stamp) {
-        self.remove(flow);
+    fn replace(&mut self, flow: Flow, _old: Stamp, new: Stamp) {
+        self.drop_first(flow);
         let kept = self.nodes[flow.index()].stamp.eligible;
-        self.nodes[flow.index()].stamp = Stamp { eligible: kept, ..stamp };
+        self.nodes[flow.index()].stamp = Stamp { eligible: kept, ..new };
         self.add(flow.0);
     }
 

@@ -18,7 +18,7 @@
 //! **Source**: Wu, Hou, Zhang, Chao and Hamada, "A per-flow based node architecture for integrated services packet networks", figures 1 and
 //! 2, equation 1. The deficit round robin is that of Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996.
 //!
-//! **State**: 96 bytes per flow, and 42 in the queues of the [`Calendar`]; 40 more for the profile if marks follow it.
+//! **State**: 96 bytes per flow, and 44 in the queues of the [`Calendar`]; 40 more for the profile if marks follow it.
 //!
 //! **Cost**: O(1) amortised, and O(log e) with e heads eligible. No division.
 //!
@@ -29,7 +29,7 @@
 //! to the next; the paper is silent on it. A flow whose turn was interrupted, because its head became eligible or was pushed out, loses the rest
 //! of the turn. Ties leave in the order of flows.
 
-use super::eligible::Stamp;
+use super::eligible_heads::Stamp;
 use super::shaped_clock::{Reservation, ShapedClock};
 use super::{
     BuildError, Calendar, Decision, EligibleList, FlowParameters, IntServOptions, Kept, Marks, OutOfProfile, Parameter, Scheduler,
@@ -161,9 +161,9 @@ impl<E: EligibleList> IntegratedServices<E> {
         }
     }
 
-    /// Takes a flow out of all lists.
+    /// Takes a flow, whose head was filed under this stamp, out of all lists.
     #[inline]
-    fn leave(&mut self, flow: Flow) {
+    fn leave(&mut self, flow: Flow, stamp: Stamp) {
         let place = core::mem::replace(&mut self.clocks[flow.index()].place, place::NOWHERE);
         if place == place::BEST_EFFORT {
             return self.best_effort.leave(&mut self.turns, flow);
@@ -171,7 +171,7 @@ impl<E: EligibleList> IntegratedServices<E> {
         if place == place::BOTH {
             self.out_of_profile.leave(&mut self.turns, flow);
         }
-        self.heads.remove(flow);
+        self.heads.remove(flow, stamp);
     }
 
     /// The next head of a flow whose head is gone without being charged: it starts when that one did, and the flow keeps its place and the rest
@@ -181,12 +181,13 @@ impl<E: EligibleList> IntegratedServices<E> {
         let stamping = self.setup.intserv.stamp;
         let clock = &mut self.clocks[flow.index()];
         let is_clocked = clock.place != place::BEST_EFFORT;
+        let old = stamp_of(clock);
         match next {
             Some(head) if !clock.is_changed => {
                 if is_clocked {
                     clock.replace(now, head.length, stamping);
                     let stamp = stamp_of(clock);
-                    self.heads.replace(flow, stamp);
+                    self.heads.replace(flow, old, stamp);
                 }
                 self.turns.set_length(flow, head.length);
             }
@@ -194,14 +195,14 @@ impl<E: EligibleList> IntegratedServices<E> {
                 if is_clocked {
                     clock.refund();
                 }
-                self.refile(now, flow, next);
+                self.refile(now, flow, old, next);
             }
         }
     }
 
     /// Takes a flow out of all lists and files its next head, if it has one.
-    fn refile(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.leave(flow);
+    fn refile(&mut self, now: Time, flow: Flow, old: Stamp, next: Option<Head>) {
+        self.leave(flow, old);
         if let Some(head) = next {
             self.file(now, flow, head, false);
         }
@@ -374,7 +375,6 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.clocks, flow.index());
         self.turns.prefetch(flow);
-        self.heads.prefetch(flow);
     }
 
     fn refresh(&mut self, now: Time) {
@@ -391,16 +391,17 @@ impl<E: EligibleList> IntegratedServices<E> {
     fn charge_early(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stamping = self.setup.intserv.stamp;
         let clock = &mut self.clocks[flow.index()];
+        let old = stamp_of(clock);
         match next {
             Some(head) if clock.class != ServiceClass::BestEffort => {
                 clock.stamp(now, head.length, false, stamping);
                 clock.is_changed = false;
                 let stamp = stamp_of(clock);
-                self.heads.remove(flow);
+                self.heads.remove(flow, old);
                 self.heads.insert(now, flow, stamp);
                 self.turns.set_length(flow, head.length);
             }
-            _ => self.refile(now, flow, next),
+            _ => self.refile(now, flow, old, next),
         }
     }
 }

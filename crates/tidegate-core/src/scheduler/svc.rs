@@ -11,7 +11,7 @@
 //! The form is that of Wu, Hou, Zhang, Chao and Hamada, "A per-flow based node architecture for integrated services packet networks",
 //! equation 1. The bound is that of the virtual clock; see [`VirtualClock`](super::VirtualClock).
 //!
-//! **State**: 64 bytes per flow, and 42 in the queues of the [`Calendar`].
+//! **State**: 64 bytes per flow, and 44 in the queues of the [`Calendar`].
 //!
 //! **Cost**: O(1) amortised in the shaper's queue; O(log e) with e heads eligible, few while the rates sum up to at most the link's. Two
 //! multiplications per packet, no division.
@@ -22,7 +22,7 @@
 //! another starts at the finish of that one ([`Stamping::Keep`]); equation 1 as printed, [`Stamping::Literal`], loses the lateness of a flow
 //! with every packet. Stamps are exact, with a remainder that is carried; whole picoseconds are compared.
 
-use super::eligible::Stamp;
+use super::eligible_heads::Stamp;
 use super::shaped_clock::{Reservation, ShapedClock};
 use super::{
     BuildError, Calendar, Decision, EligibleList, FlowParameters, Kept, Parameter, Scheduler, Scheduling, ServiceClass, Setup, Stamping,
@@ -119,17 +119,18 @@ impl<E: EligibleList> Scheduler for ShapedVirtualClock<E> {
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stamping = self.stamping();
         let clock = &mut self.clocks[flow.index()];
+        let old = stamp_of(clock);
         match next {
             // The head starts when the lost one did, unless what it needs has changed: the shaper's queue stays as it is.
             Some(head) if !clock.is_changed => {
                 clock.replace(now, head.length, stamping);
                 let stamp = stamp_of(clock);
-                self.heads.replace(flow, stamp);
+                self.heads.replace(flow, old, stamp);
             }
             _ => {
                 clock.refund();
                 clock.place = 0;
-                self.heads.remove(flow);
+                self.heads.remove(flow, old);
                 if let Some(head) = next {
                     self.file(now, flow, head, false);
                 }
@@ -171,7 +172,6 @@ impl<E: EligibleList> Scheduler for ShapedVirtualClock<E> {
     #[inline]
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.clocks, flow.index());
-        self.heads.prefetch(flow);
     }
 
     fn refresh(&mut self, now: Time) {
