@@ -9,9 +9,13 @@
 //! | [`curve`] | arrival and service curves, and their algebra |
 //! | [`aggregate`] | sums of arrival curves; delay and backlog |
 //! | [`source`] | sources and contracts as arrival curves |
+//! | [`service`] | what each registered scheduler guarantees each child |
+//! | [`hierarchy`] | trees of schedulers, from the link down, with shapes |
 #![warn(missing_docs)]
 
 pub mod aggregate;
 pub mod curve;
+pub mod hierarchy;
 pub mod quantity;
+pub mod service;
 pub mod source;

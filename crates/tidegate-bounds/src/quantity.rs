@@ -42,6 +42,17 @@ pub enum NoBound {
         /// The highest load among them.
         load_percent: u64,
     },
+    /// A shape whose bucket overflows while it waits for its turn.
+    #[error("its burst of {burst} bit is too small to wait for its turn; {enough} bit would do")]
+    ShortBurst {
+        /// The burst of the shape, in bits.
+        burst: u64,
+        /// The burst that would be enough, in bits.
+        enough: u64,
+    },
+    /// The node above gives a rate, and not in every interval.
+    #[error("`{0}` above may punish the group for idle capacity that it used")]
+    Punished(&'static str),
     /// Any other reason, as a clause.
     #[error("{0}")]
     Because(&'static str),
