@@ -4,10 +4,11 @@
 //! domain of work: their decisions depend on its order and not on time, so that a slow or uneven node above only stretches time.
 //!
 //! * A group below a virtual clock or `edf` has no strict curve. It has bounds only as one queue, first in first out, if everything in it conforms.
-//! * From the link down by `wf2q+` alone, a packet is late by at most the sum of `L / R` over the nodes above (Bennett and Zhang, IEEE/ACM ToN
-//!   5(5), 1997); the better of the two is kept.
+//! * From the link down by `wf2q+` alone, a packet is late by at most the sum of `L / R` over the nodes above. The better of the two bounds is
+//!   kept. Source: Bennett and Zhang, IEEE/ACM ToN 5(5), 1997.
 //! * A shape of rate `rho` passes the curve `(R, T)` on as `(min(R, rho), T + L / rho)`. Its bucket has to outlast the wait:
-//!   `burst + rho * tolerance >= L + rho * T`. With a smaller one tokens are lost while a packet waits for its turn, and nothing is guaranteed; the burst that would be enough is told.
+//!   `burst + rho * tolerance >= L + rho * T`. A smaller one loses tokens while a packet waits for its turn, and guarantees nothing. The burst
+//!   that would be enough is told.
 
 use crate::aggregate::Aggregate;
 use crate::curve::{Arrival, RateLatency, Service};
