@@ -97,5 +97,10 @@ pub fn beside_windows(conforming: &Arrival, windows: u64, longest: u64, service:
     as_bound(least.ok_or(NoBound::Overloaded { offered: rate.into(), served: service.rate() })?)
 }
 
+/// The bound on the delay under earliest deadline first of class `index`. A class is its delay, its arrivals and its longest packet in bits.
+pub(crate) fn latest_under_deadlines(due: &[(Picoseconds, Arrival, u64)], parent: &Service, index: usize) -> Result<Picoseconds, NoBound> {
+    rows::lateness(due, parent, index)
+}
+
 #[cfg(test)]
 mod tests;

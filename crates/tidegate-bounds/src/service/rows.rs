@@ -294,7 +294,7 @@ pub(super) fn shaping_delay(arrival: &Arrival, contract: &Arrival) -> Result<Pic
 }
 
 /// The delay under earliest deadline first of class `index` of `(deadline, arrivals, longest packet)`.
-fn lateness(due: &[(Picoseconds, Arrival, u64)], parent: &Service, index: usize) -> Result<Picoseconds, NoBound> {
+pub(super) fn lateness(due: &[(Picoseconds, Arrival, u64)], parent: &Service, index: usize) -> Result<Picoseconds, NoBound> {
     let own = due[index].0;
     let offered: u128 = due.iter().map(|class| u128::from(class.1.rate())).sum();
     if offered > parent.rate().into() {

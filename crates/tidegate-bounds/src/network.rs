@@ -1,0 +1,24 @@
+//! Bounds along paths: a network of first-in first-out servers, one per queue of a class at a port, and flows through them.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `model` | servers and flows |
+//! | `layout` | which flows come over which edge; the order of the servers |
+//! | `total_flow` | TFA++: the delay of each server, also of cycles |
+//! | `separated_flow` | SFA: what the others leave, hop by hop |
+//! | `blind` | SFA and PMOO for any order of service |
+//! | `tandem` | PLP: a linear program of one path, with an exact certificate |
+
+mod blind;
+mod layout;
+mod model;
+mod separated_flow;
+mod total_flow;
+
+pub use blind::{pay_multiplexing_once, separated_blind};
+pub use model::{Flow, Network, Server, Serving};
+pub use separated_flow::separated_flow;
+pub use total_flow::{Rules, TotalFlow, total_flow};
+
+#[cfg(test)]
+mod tests;
