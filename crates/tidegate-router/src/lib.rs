@@ -7,6 +7,10 @@
 //! |---|---|
 //! | [`machine`] | what describes a machine and its flows |
 //! | [`presets`] | two PCs of 2002 |
+//! | [`traffic`] | packets by flow and length, and the same traffic at another rate |
+//! | [`ceilings`] | what each resource alone lets through |
+//! | [`capacity`](mod@capacity) | how much is forwarded without loss, and with which delays |
+//! | [`vacations`] | a polling server in closed form |
 //! | [`pcie`] | a PCI Express link in bytes per frame |
 //! | [`check`](mod@check) | which machines can be run |
 //! | [`outcome`] | one trial, and what it measured |
@@ -16,6 +20,8 @@ mod agenda;
 mod arrivals;
 mod bus;
 mod bus_timing;
+pub mod capacity;
+pub mod ceilings;
 pub mod check;
 mod cost;
 mod cpu;
@@ -34,6 +40,8 @@ pub mod pcie;
 pub mod presets;
 mod ready_set;
 mod single;
+pub mod traffic;
+pub mod vacations;
 
 pub use check::{Invalid, check, check_machine};
 pub use machine::{

@@ -99,6 +99,15 @@ impl Losses {
         *counter += 1;
     }
 
+    /// Adds those of another flow.
+    pub fn add(&mut self, other: &Losses) {
+        self.fifo += other.fifo;
+        self.ring += other.ring;
+        self.protocol_queue += other.protocol_queue;
+        self.flow_queue += other.flow_queue;
+        self.interface_queue += other.interface_queue;
+    }
+
     /// All of them.
     pub const fn total(&self) -> u64 {
         self.fifo + self.ring + self.protocol_queue + self.flow_queue + self.interface_queue
