@@ -132,7 +132,7 @@ fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels
                 .map(|source| {
                     let (x, y) = (kind.thin)(source.x, source.y, limit);
                     Curve {
-                        entry: entry(&mut legend, palette, source.name),
+                        entry: entry(&mut legend, source.name, |name| palette.slot(name)),
                         x: x.into_iter().map(rounded).collect(),
                         y: y.into_iter().map(rounded).collect(),
                     }
@@ -233,17 +233,15 @@ fn parts(run: &Run, drop: &DropCount, legend: &mut Vec<Entry>, palette: &Palette
         shares.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
         shares.truncate(CURVES_PER_PANEL);
     }
-    shares.into_iter().map(|(name, packets)| (entry(legend, palette, name), packets)).collect()
+    shares.into_iter().map(|(name, packets)| (entry(legend, name, |name| palette.slot(name)), packets)).collect()
 }
 
-fn entry(legend: &mut Vec<Entry>, palette: &Palette, name: &str) -> usize {
-    match legend.iter().position(|entry| entry.name == name) {
-        Some(position) => position,
-        None => {
-            legend.push(Entry { name: name.to_owned(), slot: palette.slot(name) });
-            legend.len() - 1
-        }
-    }
+/// The position of a name in the legend, where it is added with the colour that `slot` gives it.
+pub(crate) fn entry(legend: &mut Vec<Entry>, name: &str, slot: impl FnOnce(&str) -> i32) -> usize {
+    legend.iter().position(|entry| entry.name == name).unwrap_or_else(|| {
+        legend.push(Entry { name: name.to_owned(), slot: slot(name) });
+        legend.len() - 1
+    })
 }
 
 /// One colour per thing on the whole page: a flow, its class and that class's queue share theirs.

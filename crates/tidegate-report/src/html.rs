@@ -21,15 +21,7 @@ const SCRIPT: &str = include_str!("../assets/report.js");
 const FLOW_LIMIT: usize = 300;
 
 /// Nothing may be loaded: a page from a stranger's run can neither call home nor bring a script in a flow's name.
-const HEAD: &str = r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-"#;
+const HEAD: &str = include_str!("../assets/head.html");
 
 const KEPT_MARK: &str = r#"<svg class="mark kept" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="10" r="10"/><path d="M5.2 10.4l3.3 3.3 6.4-7"/></svg>"#;
 const BROKEN_MARK: &str = r#"<svg class="mark broken" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="10" r="10"/><path d="M6.2 6.2l7.6 7.6M13.8 6.2l-7.6 7.6"/></svg>"#;

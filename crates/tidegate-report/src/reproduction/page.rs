@@ -2,7 +2,7 @@
 
 use super::terminal::{departures, gates, plain, verdict};
 use super::{ExperimentResult, Reproduction};
-use crate::chart::{Curve, Entry, LinePanel, rounded};
+use crate::chart::{Curve, Entry, LinePanel, entry, rounded};
 use crate::decimate;
 use crate::figure::{Axis, Chart, Figure, Verdict};
 use crate::html::{self, escaped};
@@ -115,10 +115,7 @@ fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> LineChart {
     for panel in &chart.panels {
         let mut curves = Vec::new();
         for curve in &panel.curves {
-            let entry = legend.iter().position(|entry| entry.name == curve.name).unwrap_or_else(|| {
-                legend.push(Entry { name: curve.name.clone(), slot: colours.slot(&curve.name) });
-                legend.len() - 1
-            });
+            let entry = entry(&mut legend, &curve.name, |name| colours.slot(name));
             let (x, y) = decimate::series(&curve.x, &curve.y, POINTS_PER_CURVE);
             let thin = |values: Vec<f64>| values.into_iter().map(rounded).collect();
             curves.push(Curve { entry, x: thin(x), y: thin(y) });
