@@ -104,7 +104,7 @@ struct Programs {
 fn build(options: &Options) -> Result<Programs, Failure> {
     let target = target_directory()?;
     let peers = target.join("peers");
-    std::fs::create_dir_all(&peers).map_err(|error| Failure::Environment(format!("cannot make {}: {error}", peers.display())))?;
+    std::fs::create_dir_all(&peers).map_err(Failure::cannot("make", &peers))?;
     for name in ["meter", "sched"] {
         compile_peer(name, &peers, options.native)?;
     }

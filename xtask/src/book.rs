@@ -26,7 +26,7 @@ pub fn run() -> Result<(), Failure> {
     let root = root();
     let book = root.join(BOOK);
     if book.exists() {
-        fs::remove_dir_all(&book).map_err(|error| unreadable(&book, &error))?;
+        fs::remove_dir_all(&book).map_err(Failure::cannot("read or replace", &book))?;
     }
     let mut command = Command::new(environment::mdbook()?);
     succeed(command.current_dir(&root).env("MDBOOK_LOG", "warn").args(["build", "docs"]))?;
@@ -141,7 +141,7 @@ fn markdown_links(text: &str) -> Vec<&str> {
 
 /// The files below a folder with this extension, relative to the root.
 fn documents(root: &Path, folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Failure> {
-    let mut found = files_under(root, folder).map_err(|error| unreadable(&root.join(folder), &error))?;
+    let mut found = files_under(root, folder).map_err(Failure::cannot("read or replace", &root.join(folder)))?;
     found.retain(|path| has_extension(path, extension));
     Ok(found)
 }
@@ -183,10 +183,6 @@ fn dependencies(package: &Value, ours: bool) -> impl Iterator<Item = &str> {
 
 fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     value[key].as_array().into_iter().flatten()
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Environment(format!("cannot read or replace {}: {error}", path.display()))
 }
 
 #[cfg(test)]

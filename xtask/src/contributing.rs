@@ -76,7 +76,7 @@ fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
     let crates = copy.join("crates");
     if crates.exists() {
         // What was built stays, the sources begin anew.
-        std::fs::remove_dir_all(&crates).map_err(|error| environment("remove", &crates, &error))?;
+        std::fs::remove_dir_all(&crates).map_err(Failure::cannot("remove", &crates))?;
     }
     let mut members = BTreeSet::new();
     for name in EXTENDED {
@@ -111,14 +111,14 @@ fn add_with_dependencies(root: &Path, name: &str, members: &mut BTreeSet<String>
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(to).map_err(|error| environment("make", to, &error))?;
-    for entry in std::fs::read_dir(from).map_err(|error| environment("read", from, &error))? {
-        let path = entry.map_err(|error| environment("read", from, &error))?.path();
+    std::fs::create_dir_all(to).map_err(Failure::cannot("make", to))?;
+    for entry in std::fs::read_dir(from).map_err(Failure::cannot("read", from))? {
+        let path = entry.map_err(Failure::cannot("read", from))?.path();
         let target = to.join(path.file_name().unwrap_or_default());
         if path.is_dir() {
             copy_folder(&path, &target)?;
         } else {
-            std::fs::copy(&path, &target).map_err(|error| environment("copy", &path, &error))?;
+            std::fs::copy(&path, &target).map_err(Failure::cannot("copy", &path))?;
         }
     }
     Ok(())
@@ -178,17 +178,13 @@ fn extend(text: &str, lines: &[Line]) -> Option<String> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| environment("read", path, &error))
+    std::fs::read_to_string(path).map_err(Failure::cannot("read", path))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder).map_err(|error| environment("make", folder, &error))?;
-    std::fs::write(path, text).map_err(|error| environment("write", path, &error))
-}
-
-fn environment(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Environment(format!("cannot {verb} {}: {error}", path.display()))
+    std::fs::create_dir_all(folder).map_err(Failure::cannot("make", folder))?;
+    std::fs::write(path, text).map_err(Failure::cannot("write", path))
 }
 
 #[cfg(test)]

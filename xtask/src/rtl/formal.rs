@@ -66,7 +66,7 @@ enum Answer {
 /// [`Failure::Check`] naming what does not hold; [`Failure::Environment`] if a tool cannot be started.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let folder = target_directory()?.join("rtl/formal");
-    std::fs::create_dir_all(&folder).map_err(|error| Failure::Environment(format!("cannot make {}: {error}", folder.display())))?;
+    std::fs::create_dir_all(&folder).map_err(Failure::cannot("make", &folder))?;
     println!("{:<48} {:<15} {:<10} {:>7}  what", "proof", "method", "solver", "seconds");
     let mut failed: Vec<String> = Vec::new();
     for (name, compare) in LEMMAS {
@@ -199,7 +199,7 @@ impl Proof {
                       for command in sys.argv[1:]: yosys.run_pass(command, design)\n";
         command.current_dir(root()).args(["-c", script, &read]).args(before).args(self.harness.is_cut.then_some(CUT)).args(after);
         command.arg(format!("write_smt2 -wires {}", model.display()));
-        let output = command.output().map_err(|error| Failure::Environment(format!("cannot start pyosys: {error}")))?;
+        let output = command.output().map_err(Failure::cannot("start", "pyosys"))?;
         if output.status.success() {
             return Ok(model);
         }
@@ -218,8 +218,7 @@ impl Proof {
         }
         if let Some(fault) = fault {
             let faulty = folder.join(format!("{}{}.sv", self.stem(), self.mark(fault)));
-            std::fs::write(&faulty, fault.seed(&texts()?)?)
-                .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", faulty.display())))?;
+            std::fs::write(&faulty, fault.seed(&texts()?)?).map_err(Failure::cannot("write", &faulty))?;
             for file in files.iter_mut().filter(|file| file.file_stem() == Some(fault.file.as_ref())) {
                 file.clone_from(&faulty);
             }
@@ -230,10 +229,10 @@ impl Proof {
 }
 
 fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| Failure::Environment(format!("cannot read {}: {error}", folder.display()));
+    let unreadable = Failure::cannot("read", folder);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(root().join(folder)).map_err(unreadable)? {
-        found.push(folder.join(entry.map_err(unreadable)?.file_name()));
+    for entry in std::fs::read_dir(root().join(folder)).map_err(&unreadable)? {
+        found.push(folder.join(entry.map_err(&unreadable)?.file_name()));
     }
     found.sort();
     Ok(found)
@@ -248,7 +247,7 @@ fn solve(model: &Path, arguments: &[&str]) -> Result<Answer, Failure> {
     path.push(std::env::var_os("PATH").unwrap_or_default());
     let mut command = Command::new(&smtbmc);
     command.env("PATH", path).args(["-s", SOLVER, "--noprogress"]).args(arguments).arg(model);
-    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", smtbmc.display())))?;
+    let output = command.output().map_err(Failure::cannot("start", &smtbmc))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && text.contains("Status: PASSED") {
         return Ok(Answer::Holds);

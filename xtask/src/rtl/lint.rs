@@ -90,8 +90,7 @@ fn sets(modules: &[String], deep: bool) -> Vec<Set> {
 /// Runs a linter and prints its output; true if it ends with 0.
 fn passes(command: &mut Command) -> Result<bool, Failure> {
     let output = command.output();
-    let output =
-        output.map_err(|error| Failure::Environment(format!("cannot start {}: {error}", command.get_program().to_string_lossy())))?;
+    let output = output.map_err(Failure::cannot("start", command.get_program()))?;
     print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     Ok(output.status.success())
 }

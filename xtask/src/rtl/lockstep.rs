@@ -120,7 +120,7 @@ impl Pair {
         let mut command = Command::new(bench);
         command.arg(library).args(["--engine", self.variant.engine]).args(options);
         command.args(self.parameters().iter().map(|(name, value)| format!("{name}={value}")));
-        let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", bench.display())))?;
+        let output = command.output().map_err(Failure::cannot("start", &bench))?;
         let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         match outcome(&said) {
             outcome if output.status.success() != outcome.failed.is_some() => Ok(outcome),

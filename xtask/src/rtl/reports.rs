@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     for (name, text) in page::render()? {
         let path = root().join(&name);
         let write = || std::fs::create_dir_all(path.parent().unwrap_or(&path)).and_then(|()| std::fs::write(&path, text));
-        write().map_err(|error| Failure::Environment(format!("cannot write {}: {error}", path.display())))?;
+        write().map_err(Failure::cannot("write", &path))?;
         println!("written: {name}");
     }
     let mut old = Vec::new();

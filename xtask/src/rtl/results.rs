@@ -136,7 +136,7 @@ pub fn keep(outcome: &Outcome) -> Result<(), Failure> {
         std::fs::write(&half, text)?;
         std::fs::rename(&half, &file)
     };
-    write().map_err(|error| Failure::Environment(format!("cannot write {}: {error}", file.display())))
+    write().map_err(Failure::cannot("write", &file))
 }
 
 fn file(name: &str) -> PathBuf {

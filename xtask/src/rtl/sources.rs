@@ -13,10 +13,10 @@ pub const SOURCES: &str = "rtl/src";
 /// # Errors
 /// [`Failure::Environment`] if the folder cannot be read.
 pub fn sources() -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| Failure::Environment(format!("cannot read {SOURCES}: {error}"));
+    let unreadable = Failure::cannot("read", SOURCES);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(root().join(SOURCES)).map_err(unreadable)? {
-        let path = Path::new(SOURCES).join(entry.map_err(unreadable)?.file_name());
+    for entry in std::fs::read_dir(root().join(SOURCES)).map_err(&unreadable)? {
+        let path = Path::new(SOURCES).join(entry.map_err(&unreadable)?.file_name());
         if path.extension().is_some_and(|extension| extension == "sv") {
             found.push(path);
         }
@@ -41,8 +41,7 @@ pub fn stem(path: &Path) -> String {
 pub fn texts() -> Result<BTreeMap<String, String>, Failure> {
     let mut texts = BTreeMap::new();
     for path in sources()? {
-        let text = std::fs::read_to_string(root().join(&path))
-            .map_err(|error| Failure::Environment(format!("cannot read {}: {error}", path.display())))?;
+        let text = std::fs::read_to_string(root().join(&path)).map_err(Failure::cannot("read", &path))?;
         texts.insert(stem(&path), text);
     }
     Ok(texts)

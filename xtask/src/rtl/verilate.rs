@@ -6,6 +6,7 @@ use super::sources::needed;
 use super::tools;
 use crate::cargo::{output, root, target_directory};
 use crate::failure::Failure;
+use crate::tidy::files::has_extension;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ pub struct Design {
 /// # Errors
 /// [`Failure::Check`] with the messages if it cannot be translated or compiled, [`Failure::Environment`] if a program or a file is missing.
 pub fn library(design: &Design) -> Result<PathBuf, Failure> {
-    let bench = std::fs::read_to_string(root().join(BENCH)).map_err(|error| unusable("read", Path::new(BENCH), &error))?;
+    let bench = std::fs::read_to_string(root().join(BENCH)).map_err(Failure::cannot("read", BENCH))?;
     let files = needed(&design.top, &design.sources);
     let mut hasher = DefaultHasher::new();
     (&bench, &design.top, &design.parameters, VERILATOR, COMPILER, design.effort, tools::versions()).hash(&mut hasher);
@@ -92,23 +93,23 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
 
     // Libraries of older sources are not needed any more.
     if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(|error| unusable("delete", &folder, &error))?;
+        std::fs::remove_dir_all(&folder).map_err(Failure::cannot("delete", &folder))?;
     }
     let texts = folder.join("src");
-    std::fs::create_dir_all(&texts).map_err(|error| unusable("make", &texts, &error))?;
+    std::fs::create_dir_all(&texts).map_err(Failure::cannot("make", &texts))?;
     let verilator = tools::program("verilator-cli")?;
     let mut translate = Command::new(&verilator);
     translate.args(VERILATOR).args(["--top-module", &design.top]).arg("--Mdir").arg(folder.join("cc"));
     translate.args(design.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
     for name in &files {
         let path = texts.join(format!("{name}.sv"));
-        std::fs::write(&path, &design.sources[*name]).map_err(|error| unusable("write", &path, &error))?;
+        std::fs::write(&path, &design.sources[*name]).map_err(Failure::cannot("write", &path))?;
         translate.arg(path);
     }
     silently(&mut translate)?;
 
     let runtime = runtime(&verilator)?;
-    let written = std::fs::read_dir(folder.join("cc")).map_err(|error| unusable("read", &folder, &error))?;
+    let written = std::fs::read_dir(folder.join("cc")).map_err(Failure::cannot("read", &folder))?;
     let mut units: Vec<PathBuf> = written.flatten().map(|entry| entry.path()).filter(|path| has_extension(path, "cpp")).collect();
     units.sort();
     units.push(root().join(BENCH));
@@ -118,7 +119,7 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
     for (name, units, effort) in [("often", often, design.effort), ("once", once, Effort::Least)] {
         let unit = folder.join("cc").join(name).with_extension("cc");
         let text: String = units.iter().map(|path| format!("#include \"{}\"\n", path.display())).collect();
-        std::fs::write(&unit, text).map_err(|error| unusable("write", &unit, &error))?;
+        std::fs::write(&unit, text).map_err(Failure::cannot("write", &unit))?;
         let object = unit.with_extension("o");
         let mut compile = Command::new("g++");
         compile.args(COMPILER).arg(effort.option()).arg("-include").arg(runtime.header(effort)).arg("-I").arg(folder.join("cc"));
@@ -130,7 +131,7 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
     let mut link = Command::new("g++");
     link.arg("-shared").arg("-o").arg(&unnamed).args(&objects).args(&runtime.objects);
     silently(link.args(["-lpthread", "-latomic"]))?;
-    std::fs::rename(&unnamed, &library).map_err(|error| unusable("name", &library, &error))?;
+    std::fs::rename(&unnamed, &library).map_err(Failure::cannot("name", &library))?;
     Ok(library)
 }
 
@@ -158,7 +159,7 @@ fn runtime(verilator: &Path) -> Result<Runtime, Failure> {
     let mut hasher = DefaultHasher::new();
     (tools::versions(), COMPILER, HEADER).hash(&mut hasher);
     let folder = target_directory()?.join("rtl/runtime").join(format!("{:016x}", hasher.finish()));
-    std::fs::create_dir_all(&folder).map_err(|error| unusable("make", &folder, &error))?;
+    std::fs::create_dir_all(&folder).map_err(Failure::cannot("make", &folder))?;
     let objects = RUNTIME.iter().map(|part| folder.join(part).with_extension("o")).collect();
     let runtime = Runtime { include: Path::new(text.trim()).join("include"), folder, objects };
     let compiled = |options: &[&str], from: &Path, to: &Path| {
@@ -168,14 +169,14 @@ fn runtime(verilator: &Path) -> Result<Runtime, Failure> {
         let unnamed = runtime.folder.join("unnamed");
         let mut compile = Command::new("g++");
         silently(compile.args(COMPILER).args(options).arg("-I").arg(&runtime.include).arg("-o").arg(&unnamed).arg(from))?;
-        std::fs::rename(&unnamed, to).map_err(|error| unusable("name", to, &error))
+        std::fs::rename(&unnamed, to).map_err(Failure::cannot("name", to))
     };
     for (part, object) in RUNTIME.iter().zip(&runtime.objects) {
         compiled(&["-O2", "-c"], &runtime.include.join(part), object)?;
     }
     for effort in [Effort::Least, Effort::Some] {
         let header = runtime.header(effort);
-        std::fs::write(&header, HEADER).map_err(|error| unusable("write", &header, &error))?;
+        std::fs::write(&header, HEADER).map_err(Failure::cannot("write", &header))?;
         compiled(&[effort.option(), "-x", "c++-header"], &header, &header.with_extension("h.gch"))?;
     }
     Ok(runtime)
@@ -184,18 +185,10 @@ fn runtime(verilator: &Path) -> Result<Runtime, Failure> {
 /// Runs a command; its output is kept for the error.
 fn silently(command: &mut Command) -> Result<(), Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {program}: {error}")))?;
+    let output = command.output().map_err(Failure::cannot("start", &program))?;
     if output.status.success() {
         return Ok(());
     }
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     Err(Failure::Check(format!("{program} ended with {}:\n{said}", output.status)))
-}
-
-fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|found| found == extension)
-}
-
-fn unusable(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Environment(format!("cannot {verb} {}: {error}", path.display()))
 }

@@ -42,5 +42,5 @@ pub fn has_extension(path: &Path, extension: &str) -> bool {
 /// # Errors
 /// [`Failure::Environment`] if it cannot be read.
 pub fn read(root: &Path, path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(root.join(path)).map_err(|error| Failure::Environment(format!("cannot read {}: {error}", path.display())))
+    std::fs::read_to_string(root.join(path)).map_err(Failure::cannot("read", &path))
 }
