@@ -14,7 +14,8 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 use tidegate_cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Prefetch, RateScaling, SLOT, Ticks, TransferSetup,
 };
@@ -66,21 +68,8 @@ impl Stream {
     }
 }
 
-/// Where datagrams go.
-enum Link {
-    Pair(UnixDatagram),
-    Udp(UdpSocket),
-}
-
-impl Link {
-    fn send(&self, datagram: &[u8]) -> io::Result<()> {
-        match self {
-            Link::Pair(socket) => socket.send(datagram),
-            Link::Udp(socket) => socket.send(datagram),
-        }
-        .map(drop)
-    }
-}
+/// Where datagrams go: sends one.
+type Link<'a> = &'a dyn Fn(&[u8]) -> io::Result<usize>;
 
 /// The adapter of the scheduler: passes requests to the reader and counts buffers.
 struct ChunkAdapter {
@@ -127,7 +116,7 @@ struct Served {
 type Arrival = io::Result<(usize, Vec<Vec<u8>>)>;
 
 /// Sends all streams over the link with at most `buffers` chunks in memory.
-fn serve(streams: &[Stream], buffers: u32, link: &Link) -> io::Result<Served> {
+fn serve(streams: &[Stream], buffers: u32, link: Link<'_>) -> io::Result<Served> {
     let cell_time = Ticks(SLOT / 10);
     let transfer =
         TransferSetup { prefetch: Prefetch::JustInTime, access_latency: ACCESS_LATENCY, cell_time, burst: BURST, buffer: buffers };
@@ -176,7 +165,7 @@ fn serve(streams: &[Stream], buffers: u32, link: &Link) -> io::Result<Served> {
         if let Some(connection) = scheduler.send(slot, &mut adapter) {
             let stream = connection.index();
             let chunk = chunks[stream].pop_front().ok_or_else(|| io::Error::other("a chunk was sent before it arrived"))?;
-            link.send(&[&(stream as u32).to_be_bytes()[..], &numbers[stream].to_be_bytes(), &chunk].concat())?;
+            link(&[&(stream as u32).to_be_bytes()[..], &numbers[stream].to_be_bytes(), &chunk].concat())?;
             numbers[stream] += 1;
             unsent -= 1;
         }
@@ -225,13 +214,13 @@ fn read(mut files: Vec<File>, requested: &Receiver<(usize, u32)>, arrived: &Send
 }
 
 /// What the receiver saw of one stream.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Received {
     bytes: u64,
     chunks: u64,
     /// Chunks that came out of turn.
     disordered: u64,
-    digest: u64,
+    digest: DefaultHasher,
     /// When the first chunk came, and the last with what had come by then.
     first: Option<(Instant, u64)>,
     last: Option<(Instant, u64)>,
@@ -248,7 +237,7 @@ impl Received {
 
 /// Receives until the datagram that ends everything.
 fn receive(socket: &UnixDatagram, streams: usize) -> io::Result<Vec<Received>> {
-    let mut received = vec![Received { digest: EMPTY_DIGEST, ..Received::default() }; streams];
+    let mut received = vec![Received::default(); streams];
     let mut datagram = [0; HEAD + CHUNK];
     loop {
         let length = socket.recv(&mut datagram)?;
@@ -264,17 +253,10 @@ fn receive(socket: &UnixDatagram, streams: usize) -> io::Result<Vec<Received>> {
         stream.disordered += u64::from(number != stream.chunks);
         stream.chunks += 1;
         stream.bytes += chunk.len() as u64;
-        stream.digest = digest(stream.digest, chunk);
+        stream.digest.write(chunk);
         stream.first.get_or_insert((now, stream.bytes));
         stream.last = Some((now, stream.bytes));
     }
-}
-
-const EMPTY_DIGEST: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// The 64-bit FNV-1a hash, continued.
-fn digest(digest: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(digest, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// Serves through a socket pair to a receiver in this process.
@@ -282,39 +264,25 @@ fn serve_here(streams: &[Stream], buffers: u32) -> io::Result<(Served, Vec<Recei
     let (here, there) = UnixDatagram::pair()?;
     let count = streams.len();
     let receiver = thread::spawn(move || receive(&there, count));
-    let link = Link::Pair(here);
-    let served = serve(streams, buffers, &link)?;
-    link.send(&[&END.to_be_bytes()[..], &[0; 8]].concat())?;
+    let served = serve(streams, buffers, &|datagram| here.send(datagram))?;
+    here.send(&[&END.to_be_bytes()[..], &[0; 8]].concat())?;
     let received = receiver.join().map_err(|_| io::Error::other("the receiver ended badly"))??;
     Ok((served, received))
 }
 
-/// A folder of files that goes with the program.
-struct Library(PathBuf);
-
-impl Library {
-    /// Files for `seconds` of as many streams.
-    fn create(name: &str, streams: usize, seconds: f64) -> io::Result<(Library, Vec<Stream>)> {
-        let library = Library(std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id())));
-        std::fs::create_dir_all(&library.0)?;
-        let mut made = Vec::new();
-        for (number, &rate) in RATES.iter().cycle().take(streams).enumerate() {
-            // An odd length, so that the last chunk is a short one; other bytes in every file.
-            let bytes = (rate as f64 * seconds / 8.0) as u64 + number as u64;
-            let content: Vec<u8> = (0..bytes).map(|at| (at ^ (at >> 8) ^ number as u64) as u8).collect();
-            let file = library.0.join(format!("{number}.bin"));
-            File::create(&file)?.write_all(&content)?;
-            made.push(Stream { file, bytes, rate });
-        }
-        Ok((library, made))
+/// Files for `seconds` of as many streams, in a folder that goes with the program.
+fn library(streams: usize, seconds: f64) -> io::Result<(TempDir, Vec<Stream>)> {
+    let folder = TempDir::with_prefix("tidegate-")?;
+    let mut made = Vec::new();
+    for (number, &rate) in RATES.iter().cycle().take(streams).enumerate() {
+        // An odd length, so that the last chunk is a short one; other bytes in every file.
+        let bytes = (rate as f64 * seconds / 8.0) as u64 + number as u64;
+        let content: Vec<u8> = (0..bytes).map(|at| (at ^ (at >> 8) ^ number as u64) as u8).collect();
+        let file = folder.path().join(format!("{number}.bin"));
+        std::fs::write(&file, content)?;
+        made.push(Stream { file, bytes, rate });
     }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // A folder that stays behind in the temporary place does no harm.
-        let _remains = std::fs::remove_dir_all(&self.0);
-    }
+    Ok((folder, made))
 }
 
 fn streams_of(files: &[String]) -> io::Result<Vec<Stream>> {
@@ -344,7 +312,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
         files => (None, files),
     };
     let (_library, streams) = if files.is_empty() {
-        let (library, streams) = Library::create("paced-server", 40, 5.0)?;
+        let (library, streams) = library(40, 5.0)?;
         (Some(library), streams)
     } else {
         (None, streams_of(files)?)
@@ -367,7 +335,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
         Some(address) => {
             let socket = UdpSocket::bind(if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" })?;
             socket.connect(address)?;
-            (serve(&streams, buffers, &Link::Udp(socket))?, None)
+            (serve(&streams, buffers, &|datagram| socket.send(datagram))?, None)
         }
     };
     println!("\n{:>6}  {:>14}  {:>14}  {:>8}  {:>9}", "stream", "contract", "achieved", "of it", "underruns");
@@ -395,7 +363,7 @@ mod tests {
 
     #[test]
     fn every_file_arrives_whole_within_the_budget() {
-        let (_library, streams) = Library::create("paced-server-test", 8, 0.2).unwrap();
+        let (_library, streams) = library(8, 0.2).unwrap();
         // Fewer buffers than the streams would like, so that some wait for others.
         for buffers in [6, 64] {
             let (served, received) = serve_here(&streams, buffers).unwrap();
@@ -403,7 +371,9 @@ mod tests {
             for (stream, received) in streams.iter().zip(&received) {
                 let content = std::fs::read(&stream.file).unwrap();
                 assert_eq!((received.bytes, received.disordered), (content.len() as u64, 0));
-                assert_eq!(received.digest, digest(EMPTY_DIGEST, &content));
+                let mut digest = DefaultHasher::new();
+                digest.write(&content);
+                assert_eq!(received.digest.finish(), digest.finish());
             }
         }
     }
