@@ -38,27 +38,17 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
     let built = built?;
     let prefetched = access == "prefetch";
     // What users of one kind of policer have is a table of that kind, not of the enum over all kinds.
-    Ok(match kind {
-        PolicerKind::Gcra => run(name, order, prefetched, only(built, |any| if let AnyPolicer::Gcra(p) = any { Some(p) } else { None })),
-        PolicerKind::DualGcra => {
-            run(name, order, prefetched, only(built, |any| if let AnyPolicer::DualGcra(p) = any { Some(p) } else { None }))
-        }
-        PolicerKind::SrTcm => run(name, order, prefetched, only(built, |any| if let AnyPolicer::SrTcm(p) = any { Some(p) } else { None })),
-        PolicerKind::TrTcm2698 => {
-            run(name, order, prefetched, only(built, |any| if let AnyPolicer::TrTcm2698(p) = any { Some(p) } else { None }))
-        }
-        PolicerKind::TrTcm4115 => {
-            run(name, order, prefetched, only(built, |any| if let AnyPolicer::TrTcm4115(p) = any { Some(p) } else { None }))
-        }
-        PolicerKind::Gfr => run(name, order, prefetched, only(built, |any| if let AnyPolicer::Gfr(p) = any { Some(p) } else { None })),
-        PolicerKind::GfrTm41 => {
-            run(name, order, prefetched, only(built, |any| if let AnyPolicer::GfrTm41(p) = any { Some(p) } else { None }))
-        }
-    })
-}
-
-fn only<P>(built: Vec<AnyPolicer>, select: impl Fn(AnyPolicer) -> Option<P>) -> Vec<P> {
-    built.into_iter().filter_map(select).collect()
+    macro_rules! run_one_of {
+        ($($kind:ident)*) => {
+            match kind {
+                $(PolicerKind::$kind => {
+                    let only = built.into_iter().filter_map(|any| if let AnyPolicer::$kind(policer) = any { Some(policer) } else { None });
+                    run(name, order, prefetched, only.collect())
+                })*
+            }
+        };
+    }
+    Ok(run_one_of!(Gcra DualGcra SrTcm TrTcm2698 TrTcm4115 Gfr GfrTm41))
 }
 
 /// Draws what `benches/peers/meter.c` draws: the committed rate is 30 to 60 % of what the flow sends, the peak rate 10 to 25 % of it

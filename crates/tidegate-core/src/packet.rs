@@ -14,27 +14,18 @@ impl Flow {
     }
 }
 
-/// The drop precedence of a packet. On ATM, green is CLP = 0 and everything else CLP = 1.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum Colour {
-    /// Within the contract.
-    #[default]
-    Green,
-    /// Above the committed part of the contract: the first to be dropped when buffers fill.
-    Yellow,
-    /// Above the whole contract.
-    Red,
-}
-
-impl Colour {
-    /// The name used in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Colour::Green => "green",
-            Colour::Yellow => "yellow",
-            Colour::Red => "red",
-        }
+fields! {
+    /// The drop precedence of a packet. On ATM, green is CLP = 0 and everything else CLP = 1.
+    #[derive(PartialOrd, Ord, Default)]
+    #[repr(u8)]
+    pub enum Colour {
+        /// Within the contract.
+        #[default]
+        Green = "green",
+        /// Above the committed part of the contract: the first to be dropped when buffers fill.
+        Yellow = "yellow",
+        /// Above the whole contract.
+        Red = "red",
     }
 }
 
