@@ -24,6 +24,7 @@ const UNIT: u32 = 10;
 /// assert_eq!(delays.mean(), Some(50.5e-3));
 /// let median = delays.quantile(0.5).unwrap();
 /// assert!((50e-3..50.4e-3).contains(&median));
+/// assert_eq!(delays.share_beyond(99_900_000_000), 0.01);
 /// ```
 pub type Histogram = Buckets<7>;
 
@@ -131,6 +132,16 @@ impl<const FINE: u32> Buckets<FINE> {
             }
         }
         None
+    }
+
+    /// The share of durations beyond `limit` picoseconds: at least the true one, and more by those in the bucket of `limit` at most.
+    pub fn share_beyond(&self, limit: u64) -> f64 {
+        let Some(limit) = limit.checked_sub(self.constant) else { return if self.is_empty() { 0.0 } else { 1.0 } };
+        if limit >= self.maximum {
+            return 0.0;
+        }
+        let beyond: u64 = self.buckets().filter(|&(bucket, _)| upper_end::<FINE>(bucket) > limit).map(|(_, count)| count).sum();
+        beyond as f64 / self.count() as f64
     }
 
     /// The tail as a curve: durations in seconds, and for each the share of durations beyond it, from 1 down to 0. One point per bucket

@@ -20,6 +20,8 @@ fn err_upwards<const FINE: u32>(mut values: Vec<u64>, part: f64) -> Result<(), T
     prop_assert!(read >= truth && read <= truth + (truth >> FINE) + 1024, "{} {}", read, truth);
     let mean = values.iter().map(|&v| v as f64).sum::<f64>() / values.len() as f64;
     prop_assert!((histogram.mean().unwrap() * 1e12 - mean).abs() <= mean * 1e-12);
+    let beyond = values.iter().filter(|&&v| v > truth).count() as f64 / values.len() as f64;
+    prop_assert!(histogram.share_beyond(truth) >= beyond);
     Ok(())
 }
 
@@ -66,6 +68,7 @@ fn the_resolution_is_of_what_is_beyond_the_constant_part() {
     let mean = values.iter().map(|&value| value as f64).sum::<f64>() / 2000.0 / 1e12;
     assert!((histogram.mean().unwrap() - mean).abs() < 1e-12);
     assert_eq!(histogram.maximum(), Some(values[1999] as f64 / 1e12));
+    assert_eq!((histogram.share_beyond(CONSTANT - 1), histogram.share_beyond(values[1999])), (1.0, 0.0));
     assert!(histogram.tail().0[0] >= 1.0 && histogram.tail().0[0] < 1.000_01);
     let mut merged = Histogram::default();
     merged.merge(&Histogram::above(5));
@@ -84,4 +87,5 @@ fn the_tail_runs_from_one_to_zero() {
     assert_eq!(durations[3], 4e-6);
     assert!(durations.windows(2).all(|pair| pair[0] < pair[1]));
     assert_eq!(Histogram::default().quantile(0.5), None);
+    assert_eq!(Histogram::default().share_beyond(0), 0.0);
 }
