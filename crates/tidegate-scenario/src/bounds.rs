@@ -5,28 +5,89 @@ use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Policy;
 use crate::scenario::{Scenario, Variant};
 use crate::slots::{as_number, print_part, print_period, print_service};
-use crate::units::{print_rate, print_slots, print_time};
+use crate::units::{print_duration, print_rate, print_slots, print_time};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use tidegate_core::dwcs::{LeastService, Stream, Verdict};
 use tidegate_core::scheduler::Shares;
-use tidegate_core::units::PICOSECONDS_PER_SECOND;
+use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND};
+use tidegate_sim::LinkId;
 
 pub use crate::slots::{MemberBounds, NodeBounds, Slots};
 
-/// The ports of a variant: one per link, or one per policy if the file has no simulation.
-fn ports(variant: &Variant) -> Vec<(String, &Policy, &[NodeBounds])> {
+/// A port, under the policy that it has for a time.
+struct Port<'s> {
+    /// The link; `None` if the file has no simulation, for the port of a policy.
+    link: Option<&'s str>,
+    policy: &'s Policy,
+    nodes: &'s [NodeBounds],
+    /// The instant at which a change gives it another policy.
+    until: Option<Duration>,
+}
+
+impl<'s> Port<'s> {
+    fn of_policy(variant: &'s Variant, policy: &'s Policy, changes: usize) -> Port<'s> {
+        Port { link: None, policy, nodes: &policy.bounds, until: variant.until(policy, changes) }
+    }
+
+    fn name(&self) -> String {
+        let link = self.link.map_or_else(String::new, |link| format!("link `{link}`, "));
+        let until = self.until.map_or_else(String::new, |at| format!(" until {}", print_duration(at)));
+        format!("{link}policy `{}`{until}", self.policy.name)
+    }
+
+    fn write(&self, text: &mut String) {
+        let contracts = "the cell scheduler keeps contracts, and no bound is computed for it";
+        let rate = self.nodes.first().map_or(contracts.to_owned(), |node| print_rate(node.rate));
+        let _ = writeln!(text, "\n{}: {rate}", self.name());
+        if let Some(condition) = self.policy.buffer_condition() {
+            let _ = writeln!(text, "  {condition}");
+        }
+        self.nodes.iter().for_each(|node| write_node(text, node));
+    }
+
+    fn json(&self) -> Value {
+        let nodes: Vec<Value> = self.nodes.iter().map(node_json).collect();
+        let until = self.until.map(seconds);
+        json!({ "link": self.link, "policy": self.policy.name, "until_s": until, "condition": self.policy.buffer_condition(), "nodes": nodes })
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.picoseconds() as f64 / PICOSECONDS_PER_SECOND as f64
+}
+
+/// The ports of a variant when it starts: one per link, or one per policy if the file has no simulation.
+fn ports(variant: &Variant) -> Vec<Port<'_>> {
     match &variant.simulation {
-        None => variant.policies.iter().map(|policy| (format!("policy `{}`", policy.name), policy, policy.bounds.as_slice())).collect(),
+        None => variant.policies.iter().map(|policy| Port::of_policy(variant, policy, 0)).collect(),
         Some(simulation) => {
-            let links = simulation.network.links.iter().enumerate();
-            let port = |(index, link): (usize, &tidegate_sim::Link)| {
-                let policy = &variant.policies[simulation.policy_of_link[index]];
-                (format!("link `{}`, policy `{}`", link.name, policy.name), policy, simulation.bounds_of_link[index].as_slice())
-            };
-            links.map(port).collect()
+            let links = simulation.network.links.iter().zip(&simulation.policy_of_link).zip(&simulation.bounds_of_link);
+            links
+                .map(|((link, &policy), nodes)| Port {
+                    link: Some(&link.name),
+                    nodes,
+                    ..Port::of_policy(variant, &variant.policies[policy], 0)
+                })
+                .collect()
         }
     }
+}
+
+/// The ports that the change of this index makes others.
+fn changed_ports(variant: &Variant, index: usize) -> Vec<Port<'_>> {
+    let change = &variant.changes[index];
+    let Some(simulation) = &variant.simulation else {
+        return change.policies.iter().map(|policy| Port::of_policy(variant, policy, index + 1)).collect();
+    };
+    let mut ports = Vec::new();
+    for ((LinkId(link), _), nodes) in change.ports.iter().zip(&change.bounds) {
+        let name = &variant.policies[simulation.policy_of_link[*link]].name;
+        let policy = change.policies.iter().find(|policy| policy.name == *name);
+        let link = Some(simulation.network.links[*link].name.as_str());
+        ports.extend(policy.map(|policy| Port { link, nodes, ..Port::of_policy(variant, policy, index + 1) }));
+    }
+    ports
 }
 
 /// The bounds of every port as text.
@@ -36,14 +97,10 @@ pub fn text(scenario: &Scenario) -> String {
         if scenario.variants.len() > 1 {
             let _ = writeln!(text, "\nvariant `{}`", variant.name);
         }
-        for (name, policy, nodes) in ports(variant) {
-            let contracts = "the cell scheduler keeps contracts, and no bound is computed for it";
-            let rate = nodes.first().map_or(contracts.to_owned(), |node| print_rate(node.rate));
-            let _ = writeln!(text, "\n{name}: {rate}");
-            if let Some(condition) = policy.buffer_condition() {
-                let _ = writeln!(text, "  {condition}");
-            }
-            nodes.iter().for_each(|node| write_node(&mut text, node));
+        ports(variant).iter().for_each(|port| port.write(&mut text));
+        for (index, change) in variant.changes.iter().enumerate() {
+            let _ = writeln!(text, "\nfrom {} on: {}", print_duration(change.at), change.what.join(", "));
+            changed_ports(variant, index).iter().for_each(|port| port.write(&mut text));
         }
     }
     text
@@ -143,12 +200,11 @@ fn write_rows(text: &mut String, rows: Vec<Vec<String>>) {
 pub fn json(scenario: &Scenario) -> Value {
     let variants: Vec<Value> = (scenario.variants.iter())
         .map(|variant| {
-            let ports = ports(variant).into_iter().enumerate().map(|(index, (_, policy, nodes))| {
-                let link = variant.simulation.as_ref().map(|simulation| simulation.network.links[index].name.clone());
-                let nodes: Vec<Value> = nodes.iter().map(node_json).collect();
-                json!({ "link": link, "policy": policy.name, "condition": policy.buffer_condition(), "nodes": nodes })
-            });
-            json!({ "name": variant.name, "ports": ports.collect::<Vec<_>>() })
+            let all = |ports: Vec<Port<'_>>| ports.iter().map(Port::json).collect::<Vec<_>>();
+            let changes = variant.changes.iter().enumerate().map(
+                |(index, change)| json!({ "at_s": seconds(change.at), "what": change.what, "ports": all(changed_ports(variant, index)) }),
+            );
+            json!({ "name": variant.name, "ports": all(ports(variant)), "changes": changes.collect::<Vec<_>>() })
         })
         .collect();
     let warnings = scenario.warnings.as_ref().map(Problems::to_string);

@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::document::File;
 use crate::overrides::Override;
 use crate::policy::Policy;
+use crate::slots::NodeBounds;
 use crate::structure::name_of;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -27,6 +28,8 @@ pub struct PolicyChange {
     pub policies: Vec<Policy>,
     /// The ports that change in a simulation.
     pub ports: Vec<(LinkId, PortSetup)>,
+    /// The bounds of each of these ports.
+    pub bounds: Vec<Vec<NodeBounds>>,
 }
 
 impl PolicyChange {
@@ -147,15 +150,16 @@ pub(crate) fn changed_policies(
     Some(policies)
 }
 
-/// The ports of a simulation that a change makes others.
+/// The ports of a simulation that a change makes others, with their bounds.
 pub(crate) fn changed_ports(
     change: &Written<'_>,
     before: &[Policy],
     after: &[Policy],
     file: &File,
     findings: &mut Vec<Diagnostic>,
-) -> Vec<(LinkId, PortSetup)> {
+) -> Vec<(LinkId, PortSetup, Vec<NodeBounds>)> {
     let mut ports = Vec::new();
+    let port = |policy: &Policy| (policy.setup(), policy.bounds.clone());
     for (index, link) in file.link.iter().enumerate().filter(|(_, link)| change.policies.contains(&link.policy.0)) {
         if let Some(at) = link.cells.as_ref().filter(|at| at.value) {
             let finding = Diagnostic::error(change.span.clone(), format!("link `{}` carries cells: its port cannot change", link.name.0));
@@ -163,18 +167,18 @@ pub(crate) fn changed_ports(
             continue;
         }
         let setup = match &link.rate {
-            None => after.iter().find(|policy| policy.name == link.policy.0).map(Policy::setup),
+            None => after.iter().find(|policy| policy.name == link.policy.0).map(port),
             Some(rate) => {
                 let old = before.iter().find(|policy| policy.name == link.policy.0);
                 let table = file.policy.0.iter().find(|(name, _)| name.0 == link.policy.0);
                 table.zip(old).and_then(|((name, table), old)| {
                     let mut policy = Policy::resolve(name, table, Some(rate), findings)?;
                     policy.continue_from(old);
-                    Some(policy.setup())
+                    Some(port(&policy))
                 })
             }
         };
-        ports.extend(setup.map(|setup| (LinkId(index), setup)));
+        ports.extend(setup.map(|(setup, bounds)| (LinkId(index), setup, bounds)));
     }
     ports
 }

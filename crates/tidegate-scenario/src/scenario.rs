@@ -16,6 +16,7 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidegate_core::units::Duration;
 use tidegate_replay::Account;
 use tidegate_sim::check_changes;
 use toml::Spanned;
@@ -63,6 +64,14 @@ pub struct Variant {
     pub changes: Vec<PolicyChange>,
     /// The simulation; `None` for a policy file.
     pub simulation: Option<Simulation>,
+}
+
+impl Variant {
+    /// The instant at which the next of the changes from this index on makes the policy another: what is printed of it holds until then.
+    pub(crate) fn until(&self, policy: &Policy, from: usize) -> Option<Duration> {
+        let next = self.changes[from..].iter().find(|change| change.policies.iter().any(|changed| changed.name == policy.name));
+        next.map(|change| change.at)
+    }
 }
 
 /// Reads the file at `path` and applies `overrides` of the form `key=value` to it.
@@ -330,7 +339,8 @@ impl<'i> Loader<'_, 'i> {
             }
             let (after, ports) = resolved?;
             let changed = after.iter().filter(|policy| change.policies.contains(&policy.name)).cloned().collect();
-            changes.push(PolicyChange { at: change.at, what: change.what.clone(), policies: changed, ports });
+            let (ports, bounds) = ports.into_iter().map(|(link, port, bounds)| ((link, port), bounds)).unzip();
+            changes.push(PolicyChange { at: change.at, what: change.what.clone(), policies: changed, ports, bounds });
             before = after;
             let of_network: Vec<_> = changes.iter().map(PolicyChange::of_network).collect();
             if let Some(Err(problem)) = simulation.map(|simulation| check_changes(&simulation.network, &of_network)) {

@@ -81,10 +81,10 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         if scenario.variants.len() > 1 {
             let _ = writeln!(text, "\nvariant `{}`", variant.name);
         }
-        let mut policies: String = variant.policies.iter().map(|one| policy(one, until(variant, one, 0), detail)).collect();
+        let mut policies: String = variant.policies.iter().map(|one| policy(one, variant.until(one, 0), detail)).collect();
         for (index, change) in variant.changes.iter().enumerate() {
             let _ = writeln!(policies, "\nfrom {} on: {}", print_duration(change.at), change.what.join(", "));
-            policies.extend(change.policies.iter().map(|one| policy(one, until(variant, one, index + 1), detail)));
+            policies.extend(change.policies.iter().map(|one| policy(one, variant.until(one, index + 1), detail)));
         }
         if policies != policies_shown {
             text += &policies;
@@ -99,12 +99,6 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         }
     }
     text + &detail.rest(variants, "variants")
-}
-
-/// The instant at which the next of the changes from this index on makes the policy another: what is printed of it holds until then.
-fn until(variant: &Variant, policy: &Policy, from: usize) -> Option<Duration> {
-    let next = variant.changes[from..].iter().find(|change| change.policies.iter().any(|changed| changed.name == policy.name));
-    next.map(|change| change.at)
 }
 
 fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {

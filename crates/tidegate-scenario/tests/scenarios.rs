@@ -221,3 +221,51 @@ fn the_summary_tells_what_a_file_contains() {
     let text = tidegate_scenario::summary::check(Path::new("../../scenarios/senders-that-tag.toml"), &[]).unwrap();
     assert!(text.contains("; tags what is beyond 6 Mbit/s (gfr); promised"), "{text}");
 }
+
+/// Bounds are printed for every period between two changes, for each link at its own rate.
+#[test]
+fn bounds_are_those_of_every_period() {
+    let text = r#"
+        simulation = { duration = "3 s" }
+        [policy.p]
+        rate = "2 Mbit/s"
+        scheduler = "wf2q+"
+        class = [{ name = "voice", match = [{ dscp = "ef" }], rate = "1 Mbit/s" }, { name = "rest", weight = 1 }]
+        [policy.q]
+        rate = "2 Mbit/s"
+        [[change]]
+        at = "1 s"
+        set = { "policy.p.class.voice.rate" = "500 kbit/s" }
+        [[change]]
+        at = "2 s"
+        remove = ["policy.p.class.voice"]
+        [[link]]
+        name = "slow"
+        from = "a"
+        to = "b"
+        policy = "p"
+        rate = "1500 kbit/s"
+        [[link]]
+        name = "other"
+        from = "b"
+        to = "c"
+        policy = "q"
+        [[flow]]
+        name = "f"
+        from = "a"
+        to = "c"
+        source = { kind = "cbr", rate = "150 kbit/s", packet = "1000 B" }
+    "#;
+    let scenario = parse_str("p.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    let shown = tidegate_scenario::bounds::text(&scenario);
+    let parts: Vec<&str> = shown.split("\nfrom ").collect();
+    assert!(parts.len() == 3 && parts[0].contains("link `slow`, policy `p` until 1 s: 1.5 Mbit/s"), "{shown}");
+    assert!(parts[0].contains("1 Mbit/s guaranteed") && parts[0].contains("link `other`, policy `q`: 2 Mbit/s"), "{shown}");
+    assert!(parts[1].contains("link `slow`, policy `p` until 2 s: 1.5 Mbit/s") && parts[1].contains("500 kbit/s guaranteed"), "{shown}");
+    assert!(parts[2].contains("link `slow`, policy `p`: 1.5 Mbit/s") && !parts[2].contains("voice "), "{shown}");
+    assert!(!parts[1].contains("link `other`"), "{shown}");
+    let json = &tidegate_scenario::bounds::json(&scenario)["variants"][0];
+    assert_eq!((json["ports"][0]["until_s"].as_f64(), json["ports"][1]["until_s"].as_f64()), (Some(1.0), None));
+    let second = &json["changes"][1];
+    assert_eq!((second["at_s"].as_f64(), second["ports"][0]["link"].as_str()), (Some(2.0), Some("slow")));
+}
