@@ -1,7 +1,9 @@
 //! Changes of policies while a run lasts: what a world is given, and what a report says of them.
 
+use crate::simulation_report::volume;
 use tidegate_core::port::{PortSetup, Switched};
 use tidegate_core::units::Duration;
+use tidegate_report::{ChangeDone, ChangeResult};
 use tidegate_scenario::units::print_duration;
 use tidegate_scenario::{Policy, PolicyChange, Scenario};
 use tidegate_sim::Outcome;
@@ -31,16 +33,51 @@ pub fn notes(changes: &[Change<'_>], done: impl IntoIterator<Item = Switched>) -
 
 /// The same for a simulation, over all replications.
 pub fn simulated(changes: &[PolicyChange], outcome: &Outcome, variant: Option<&str>) -> Vec<String> {
-    let done = |index: usize| {
-        let mut runs = outcome.replications.iter().filter_map(|run| run.changes.get(index).copied());
-        let first = runs.next()?;
-        let mut all = first;
-        runs.for_each(|run| all += run);
-        Some(Switched { kept: all.kept, moved: all.moved, dropped: all.dropped, ..first })
-    };
     let prefix = variant.map_or_else(String::new, |name| format!("{name}: "));
-    let note = |(index, change): (usize, &PolicyChange)| prefix.clone() + &note(change.at, &change.what, done(index));
+    let note = |(index, change): (usize, &PolicyChange)| prefix.clone() + &note(change.at, &change.what, over_replications(outcome, index));
     changes.iter().enumerate().map(note).collect()
+}
+
+/// What the change of this index did in all replications; the classes are those of one. `None` if no replication lasted to it.
+fn over_replications(outcome: &Outcome, index: usize) -> Option<Switched> {
+    let mut runs = outcome.replications.iter().filter_map(|run| run.changes.get(index).copied());
+    let first = runs.next()?;
+    let mut all = first;
+    runs.for_each(|run| all += run);
+    Some(Switched { kept: all.kept, moved: all.moved, dropped: all.dropped, ..first })
+}
+
+/// The changes of a port for `summary.json`: what each did, and how long the port stood still for it.
+pub fn results(
+    changes: &[Change<'_>],
+    port: &str,
+    done: impl IntoIterator<Item = (Switched, Option<std::time::Duration>)>,
+) -> Vec<ChangeResult> {
+    let mut done = done.into_iter();
+    let result = |change: &Change<'_>| {
+        let done = done.next().map(|(switched, gap)| ChangeDone { gap_s: gap.map(|gap| gap.as_secs_f64()), ..what_was_done(switched) });
+        ChangeResult { at_s: seconds(change.at), what: change.what.to_vec(), port: Some(port.to_owned()), done }
+    };
+    changes.iter().map(result).collect()
+}
+
+/// The same for a simulation, over all replications and ports.
+pub fn simulated_results(changes: &[PolicyChange], outcome: &Outcome) -> Vec<ChangeResult> {
+    let result = |(index, change): (usize, &PolicyChange)| {
+        let done = over_replications(outcome, index).map(what_was_done);
+        ChangeResult { at_s: seconds(change.at), what: change.what.clone(), port: None, done }
+    };
+    changes.iter().enumerate().map(result).collect()
+}
+
+fn seconds(at: Duration) -> f64 {
+    at.picoseconds() as f64 / 1e12
+}
+
+fn what_was_done(switched: Switched) -> ChangeDone {
+    let Switched { classes_kept, classes_added, classes_removed, kept, moved, dropped } = switched;
+    let (kept, moved, dropped) = (volume(kept), volume(moved), volume(dropped));
+    ChangeDone { classes_kept, classes_added, classes_removed, kept, moved, dropped, gap_s: None }
 }
 
 fn note(at: Duration, what: &[String], done: Option<Switched>) -> String {

@@ -193,6 +193,8 @@ fn carry(
         add_direction(&mut run, direction, policy, report.duration_s);
         report.notes.extend(direction_notes(direction));
         let notes = changes::notes(changes, direction.changes.iter().map(|change| change.switched));
+        let done = direction.changes.iter().map(|change| (change.switched, Some(change.gap)));
+        run.changes.extend(changes::results(changes, &name_of(direction), done));
         report.notes.extend(notes.into_iter().map(|note| format!("{} -> {}: {note}", direction.from, direction.to)));
         if let Some(longest) = direction.changes.iter().map(|change| change.gap).max() {
             let (from, to) = (&direction.from, &direction.to);

@@ -89,6 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         let mut run = run_of(&variant.name, &outcome);
+        run.changes = changes::simulated_results(&variant.changes, &outcome);
         run.promises = flow_promises(simulation, &outcome);
         run.promises.extend(class_promises(variant, simulation, &outcome));
         report.runs.push(run);

@@ -37,6 +37,10 @@ fn a_simulation_adds_changes_and_removes_a_class_and_loses_nothing_by_it() {
     let port = &report["runs"][0]["ports"][0];
     assert_eq!(packets(&port["offered"]), packets(&port["sent"]) + packets(&port["queued"]));
     let names: Vec<&str> = port["classes"].as_array().unwrap().iter().map(|class| class["name"].as_str().unwrap()).collect();
+    let listed = report["runs"][0]["changes"].as_array().unwrap();
+    assert_eq!(listed.iter().map(|change| change["at_s"].as_f64().unwrap()).collect::<Vec<_>>(), [4.0, 8.0, 12.0]);
+    assert_eq!((&listed[0]["done"]["classes_added"], &listed[2]["done"]["classes_removed"]), (&1.into(), &1.into()));
+    assert!(packets(&listed[0]["done"]["moved"]) > 0 && packets(&listed[0]["done"]["dropped"]) == 0, "{listed:?}");
     assert_eq!(names, ["voice", "rest", "games"], "a class that comes later has its statistics");
     assert!(packets(&port["classes"][2]["sent"]) > 1000);
     let again = tidegate(&folder, &arguments).2;
@@ -84,6 +88,8 @@ set = { "policy.access.rate" = "1 Mbit/s" }
     assert_eq!(changes.len(), 4);
     assert!(changes[..3].iter().all(|change| change.contains(", 0 were dropped")), "{changes:?}");
     assert!(changes[3].contains("did not take place"), "{changes:?}");
+    let listed = &report["runs"][0]["changes"];
+    assert!(listed[0]["port"] == "access" && listed[0]["done"]["classes_kept"] == 1 && listed[3]["done"].is_null(), "{listed}");
     let port = &report["runs"][0]["ports"][0];
     assert_eq!(packets(&port["offered"]), packets(&port["sent"]));
     let video = &port["classes"][1];

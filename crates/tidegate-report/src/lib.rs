@@ -52,9 +52,9 @@ pub use folder::{OutputFolder, write_all};
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
 pub use model::{
-    CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, KernelResult,
-    PortResult, PromiseResult, RefusalCount, ReplicationRow, Report, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary,
-    Volume, World,
+    CallResult, CellResult, ChangeDone, ChangeResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
+    FlowResult, KernelResult, PortResult, PromiseResult, RefusalCount, ReplicationRow, Report, Run, Series, SeriesKind, TaggingResult,
+    TcpResult, TransferSummary, Volume, World,
 };
 pub use output::OutputFile;
 pub use places::Places;

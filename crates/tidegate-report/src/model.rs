@@ -104,6 +104,9 @@ pub struct Run {
     /// What became of calls: requests for admission. Empty if nothing asks for admission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallResult>,
+    /// Changes of policies while it ran, in the order of their instants; live, those of one direction after the other. Empty without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeResult>,
     /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1, as the mean of each replication's; `None` with fewer than two.
     #[serde(skip)]
     pub tcp_fairness: Option<Estimate>,
@@ -122,6 +125,38 @@ impl Run {
     pub fn promises_kept(&self) -> bool {
         self.promises.iter().all(|promise| promise.kept)
     }
+}
+
+/// A change of policies while packets were queued. Counts are sums over the replications.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeResult {
+    /// Its instant, in seconds from the start of the run.
+    pub at_s: f64,
+    /// What it changed: keys and tables of the file.
+    pub what: Vec<String>,
+    /// The port, where a run gives each its own changes; `None` for all ports of the file at once.
+    pub port: Option<String>,
+    /// What it did; `None` if the run ended before.
+    pub done: Option<ChangeDone>,
+}
+
+/// What a change did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeDone {
+    /// Classes that went on.
+    pub classes_kept: u32,
+    /// Classes that came.
+    pub classes_added: u32,
+    /// Classes that went.
+    pub classes_removed: u32,
+    /// What stayed in its queue.
+    pub kept: Volume,
+    /// What moved to another queue.
+    pub moved: Volume,
+    /// What no class took.
+    pub dropped: Volume,
+    /// How long the port stood still, in seconds; `None` in virtual time, where it takes none.
+    pub gap_s: Option<f64>,
 }
 
 /// Calls of one kind: requests for admission over a path. Counts are sums over the replications.
