@@ -29,15 +29,22 @@ pub trait EligibleList {
     /// Takes out the head of a flow, which has this stamp.
     fn remove(&mut self, flow: Flow, stamp: Stamp);
 
+    /// The head of a flow, which is not eligible and has this stamp, is gone, and the next one is likely to be eligible from the same instant on.
+    /// True if the flow stays in the list, as one that has no stamp.
+    fn make_dormant(&mut self, flow: Flow, stamp: Stamp) -> bool {
+        self.remove(flow, stamp);
+        false
+    }
+
     /// Takes out the head that [`EligibleList::first`] has just named.
     fn drop_first(&mut self, flow: Flow);
 
     /// The head of `flow`, which has the stamp `old`, has another virtual finish or class, and is eligible from the same instant on.
     fn replace(&mut self, flow: Flow, old: Stamp, new: Stamp);
 
-    /// The flow that leaves first of those that are eligible at `now`; `stamp` knows the stamp of every head in the list.
-    /// `fetch` prefetches what the caller keeps of a flow.
-    fn first(&mut self, now: Time, stamp: impl Fn(Flow) -> Stamp, fetch: impl Fn(Flow)) -> Option<Flow>;
+    /// The flow that leaves first of those that are eligible at `now`. `stamp` knows the stamps of the heads in the list; a flow without one leaves
+    /// the list. It prefetches what it keeps of its second flow.
+    fn first(&mut self, now: Time, stamp: impl FnMut(Flow, Option<Flow>) -> Option<Stamp>) -> Option<Flow>;
 
     /// When the next head becomes eligible, if none is: to be asked after [`EligibleList::first`].
     fn earliest(&self) -> Option<Time>;
@@ -80,6 +87,11 @@ impl EligibleList for Calendar {
     }
 
     #[inline]
+    fn make_dormant(&mut self, _flow: Flow, _stamp: Stamp) -> bool {
+        true
+    }
+
+    #[inline]
     fn drop_first(&mut self, flow: Flow) {
         debug_assert_eq!(self.eligible.first(), Some(flow), "another head leaves first");
         self.eligible.drop_first();
@@ -93,19 +105,19 @@ impl EligibleList for Calendar {
     }
 
     #[inline]
-    fn first(&mut self, now: Time, stamp: impl Fn(Flow) -> Stamp, fetch: impl Fn(Flow)) -> Option<Flow> {
+    fn first(&mut self, now: Time, mut stamp: impl FnMut(Flow, Option<Flow>) -> Option<Stamp>) -> Option<Flow> {
         while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
             // Flows of one rate that began together become eligible together, too many to have been hinted one per turn.
-            if let Some(ahead) = self.waiting.ahead(PREFETCH_DISTANCE) {
-                fetch(ahead);
+            if let Some(stamp) = stamp(flow, self.waiting.ahead(PREFETCH_DISTANCE)) {
+                self.eligible.insert(Entry::new(flow, stamp));
             }
-            self.eligible.insert(Entry::new(flow, stamp(flow)));
         }
         if fault!(SvcVirtualTime)
             && self.eligible.first().is_none()
             && let Some((_, flow)) = self.waiting.pop_first()
+            && let Some(stamp) = stamp(flow, None)
         {
-            self.eligible.insert(Entry::new(flow, stamp(flow)));
+            self.eligible.insert(Entry::new(flow, stamp));
         }
         self.eligible.first()
     }

@@ -160,7 +160,7 @@ impl EligibleList for EligibleTree {
         self.add(flow.0);
     }
 
-    fn first(&mut self, now: Time, _stamp: impl Fn(Flow) -> Stamp, _fetch: impl Fn(Flow)) -> Option<Flow> {
+    fn first(&mut self, now: Time, _stamp: impl FnMut(Flow, Option<Flow>) -> Option<Stamp>) -> Option<Flow> {
         let (mut node, mut best) = (self.root, NONE);
         while node != NONE {
             let Node { stamp, left, right, .. } = self.nodes[node as usize];

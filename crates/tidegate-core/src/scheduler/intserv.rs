@@ -18,7 +18,7 @@
 //! **Source**: Wu, Hou, Zhang, Chao and Hamada, "A per-flow based node architecture for integrated services packet networks", figures 1 and
 //! 2, equation 1. The deficit round robin is that of Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996.
 //!
-//! **State**: 96 bytes per flow, and 44 in the queues of the [`Calendar`]; 40 more for the profile if marks follow it.
+//! **State**: 80 bytes per flow, and 44 in the queues of the [`Calendar`]; 40 more for the profile if marks follow it.
 //!
 //! **Cost**: O(1) amortised, and O(log e) with e heads eligible. No division.
 //!
@@ -97,12 +97,14 @@ enum Selected {
 mod place {
     /// In no list.
     pub(super) const NOWHERE: u8 = 0;
+    /// It has no head, but is still in the list of heads, where its last one was.
+    pub(super) const DORMANT: u8 = 1;
     /// Among the heads of the shaped virtual clocks only.
-    pub(super) const CLOCKED: u8 = 1;
+    pub(super) const CLOCKED: u8 = 2;
     /// There and among those out of profile.
-    pub(super) const BOTH: u8 = 2;
+    pub(super) const BOTH: u8 = 3;
     /// Among best effort.
-    pub(super) const BEST_EFFORT: u8 = 3;
+    pub(super) const BEST_EFFORT: u8 = 4;
 }
 
 #[inline]
@@ -142,12 +144,19 @@ impl<E: EligibleList> IntegratedServices<E> {
         let clock = &mut self.clocks[flow.index()];
         clock.is_changed = false;
         if clock.class == ServiceClass::BestEffort {
-            (clock.place, clock.head_class) = (place::BEST_EFFORT, clock.class);
-            return self.best_effort.join(&mut self.turns, flow, head.length);
+            (clock.place, clock.head_class, clock.length) = (place::BEST_EFFORT, clock.class, head.length);
+            return self.best_effort.join(&mut self.turns, flow);
         }
+        let (was_dormant, before) = (clock.place == place::DORMANT, stamp_of(clock));
         clock.stamp(now, head.length, begins_busy_period, stamping);
         clock.place = place::CLOCKED;
-        self.heads.insert(now, flow, stamp_of(clock));
+        let stamp = stamp_of(clock);
+        if !was_dormant {
+            self.heads.insert(now, flow, stamp);
+        } else if stamp.eligible != before.eligible {
+            self.heads.remove(flow, before);
+            self.heads.insert(now, flow, stamp);
+        }
         self.join_if_early(now, flow);
     }
 
@@ -157,7 +166,7 @@ impl<E: EligibleList> IntegratedServices<E> {
         let clock = &mut self.clocks[flow.index()];
         if clock.eligible().is_after(now) && self.setup.intserv.out_of_profile_weight > 0 {
             clock.place = place::BOTH;
-            self.out_of_profile.join(&mut self.turns, flow, clock.length);
+            self.out_of_profile.join(&mut self.turns, flow);
         }
     }
 
@@ -186,10 +195,9 @@ impl<E: EligibleList> IntegratedServices<E> {
             Some(head) if !clock.is_changed => {
                 if is_clocked {
                     clock.replace(now, head.length, stamping);
-                    let stamp = stamp_of(clock);
-                    self.heads.replace(flow, old, stamp);
+                    self.heads.replace(flow, old, stamp_of(clock));
                 }
-                self.turns.set_length(flow, head.length);
+                clock.length = head.length;
             }
             _ => {
                 if is_clocked {
@@ -197,6 +205,29 @@ impl<E: EligibleList> IntegratedServices<E> {
                 }
                 self.refile(now, flow, old, next);
             }
+        }
+    }
+
+    /// A flow has sent its only packet, out of profile. Its next head is likely to be eligible from the same instant on.
+    #[inline]
+    fn make_dormant(&mut self, flow: Flow) {
+        let clock = &mut self.clocks[flow.index()];
+        let stamp = stamp_of(clock);
+        clock.refund();
+        self.out_of_profile.leave(&mut self.turns, flow);
+        clock.place = if self.heads.make_dormant(flow, stamp) { place::DORMANT } else { place::NOWHERE };
+        if clock.is_changed {
+            self.end_dormancy(flow);
+        }
+    }
+
+    /// Takes a flow that may be dormant out of the list of heads.
+    fn end_dormancy(&mut self, flow: Flow) {
+        let clock = &mut self.clocks[flow.index()];
+        if clock.place == place::DORMANT {
+            clock.place = place::NOWHERE;
+            let stamp = stamp_of(clock);
+            self.heads.remove(flow, stamp);
         }
     }
 
@@ -243,13 +274,20 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
 
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
-        let clocks = &self.clocks;
-        let turns = &self.turns;
-        let fetch = |flow: Flow| {
-            prefetch_in(clocks, flow.index());
-            turns.prefetch(flow);
+        let (clocks, turns) = (&mut self.clocks, &self.turns);
+        let stamp = |flow: Flow, ahead: Option<Flow>| {
+            if let Some(ahead) = ahead {
+                prefetch_in(clocks, ahead.index());
+                turns.prefetch(ahead);
+            }
+            let clock = &mut clocks[flow.index()];
+            if clock.place == place::DORMANT {
+                clock.place = place::NOWHERE;
+                return None;
+            }
+            Some(stamp_of(clock))
         };
-        if let Some(flow) = self.heads.first(now, |flow| stamp_of(&clocks[flow.index()]), fetch) {
+        if let Some(flow) = self.heads.first(now, stamp) {
             self.selected = Selected::InProfile;
             if fault!(IntservKeepsMarks) {
                 return Decision::Serve(flow);
@@ -261,7 +299,7 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
         let (_, other) = self.weights();
         if !self.out_of_profile.is_empty()
             && (!both_wait || self.credit >= other)
-            && let Some(flow) = self.out_of_profile.settle(&mut self.turns)
+            && let Some(flow) = self.out_of_profile.settle(&mut self.turns, &self.clocks)
         {
             let clock = &self.clocks[flow.index()];
             // A tolerance that was changed holds from the next head on: this one is filed under the one before.
@@ -269,11 +307,13 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
             self.selected = Selected::OutOfProfile { both_wait };
             return Decision::ServeAs(flow, self.early_colour(now, flow));
         }
-        match self.best_effort.settle(&mut self.turns) {
+        match self.best_effort.settle(&mut self.turns, &self.clocks) {
             Some(flow) => {
                 self.selected = Selected::BestEffort { both_wait };
                 Decision::Serve(flow)
             }
+            // Every head that waits takes turns, so none is left.
+            None if self.setup.intserv.out_of_profile_weight > 0 => Decision::Idle,
             None => self.heads.earliest().map_or(Decision::Idle, Decision::WaitUntil),
         }
     }
@@ -297,15 +337,15 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
             }
             Selected::OutOfProfile { both_wait } => {
                 self.settle_credit(true, both_wait);
-                self.out_of_profile.charge(&mut self.turns, flow);
+                self.out_of_profile.charge(&mut self.turns, flow, self.clocks[flow.index()].length);
                 if self.setup.intserv.out_of_profile == OutOfProfile::Refund && !fault!(IntservCharges) {
-                    return self.inherit(now, flow, next);
+                    return if next.is_some() { self.inherit(now, flow, next) } else { self.make_dormant(flow) };
                 }
                 self.charge_early(now, flow, next);
             }
             Selected::BestEffort { both_wait } => {
                 self.settle_credit(false, both_wait);
-                self.best_effort.charge(&mut self.turns, flow);
+                self.best_effort.charge(&mut self.turns, flow, self.clocks[flow.index()].length);
                 self.inherit(now, flow, next);
             }
         }
@@ -322,11 +362,13 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
             let old = core::mem::replace(bucket, bucket_of(flow, given)?);
             bucket.continue_from(&old);
         }
+        self.end_dormancy(flow);
         self.clocks[flow.index()].change(reservation);
         Ok(())
     }
 
     fn forget(&mut self, now: Time, flow: Flow) {
+        self.end_dormancy(flow);
         self.clocks[flow.index()].reset(now);
         if let Some(bucket) = self.profiles.get_mut(flow.index()) {
             bucket.reset(now);
@@ -368,7 +410,12 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        self.heads.hint()
+        if self.selected == Selected::InProfile {
+            return self.heads.hint();
+        }
+        let hint = self.turns.hint();
+        prefetch_in(&self.clocks, hint.index());
+        Some(hint)
     }
 
     #[inline]
@@ -399,7 +446,6 @@ impl<E: EligibleList> IntegratedServices<E> {
                 let stamp = stamp_of(clock);
                 self.heads.remove(flow, old);
                 self.heads.insert(now, flow, stamp);
-                self.turns.set_length(flow, head.length);
             }
             _ => self.refile(now, flow, old, next),
         }

@@ -99,8 +99,13 @@ impl<E: EligibleList> Scheduler for ShapedVirtualClock<E> {
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
         let clocks = &self.clocks;
-        let fetch = |flow: Flow| prefetch_in(clocks, flow.index());
-        match self.heads.first(now, |flow| stamp_of(&clocks[flow.index()]), fetch) {
+        let stamp = |flow: Flow, ahead: Option<Flow>| {
+            if let Some(ahead) = ahead {
+                prefetch_in(clocks, ahead.index());
+            }
+            Some(stamp_of(&clocks[flow.index()]))
+        };
+        match self.heads.first(now, stamp) {
             Some(flow) => Decision::Serve(flow),
             None => self.heads.earliest().map_or(Decision::Idle, Decision::WaitUntil),
         }
