@@ -6,10 +6,11 @@
 //! |---|---|
 //! | `X` | a flow of scheduler X, backlogged or not, gets other parameters |
 //! | `X/replace` | a flow that is not backlogged leaves, and another one takes its place |
+//! | `transition/X` | a port gets another policy: the module of transitions says more |
 
 use crate::flows::Random;
 use crate::schedule::{PORT_RATE, draw};
-use crate::{Benchmark, PACKET_BYTES};
+use crate::{Benchmark, PACKET_BYTES, transition};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{FlowParameters, Scheduler, Setup};
@@ -24,8 +25,12 @@ const DRAWS: u32 = 1021;
 /// What follows the name of a scheduler if flows are replaced.
 const REPLACE: &str = "/replace";
 
-/// Every scheduler that does not shape, with both operations.
+/// Every scheduler that does not shape, with both operations, and transitions between policies.
 pub fn names() -> impl Iterator<Item = String> {
+    of_flows().chain(transition::names())
+}
+
+fn of_flows() -> impl Iterator<Item = String> {
     let plain = SchedulerKind::ALL.iter().filter(|kind| !kind.shapes());
     plain.flat_map(|kind| ["", REPLACE].map(|operation| format!("{}{operation}", kind.name())))
 }
@@ -35,6 +40,9 @@ pub fn names() -> impl Iterator<Item = String> {
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
+    if name.starts_with(transition::PREFIX) {
+        return transition::set_up(name, flows);
+    }
     let replaced = name.strip_suffix(REPLACE);
     let is_replaced = replaced.is_some();
     let kind = SchedulerKind::from_name(replaced.unwrap_or(name)).filter(|kind| !kind.shapes());
@@ -80,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_change_can_be_measured() {
-        for name in names() {
+        for name in of_flows() {
             for flows in [1, 1000] {
                 let mut benchmark = set_up(&name, flows).unwrap();
                 assert_eq!((benchmark.round)(), ROUND_CHANGES, "{name}");

@@ -13,6 +13,7 @@ pub mod guard;
 pub mod huge_pages;
 pub mod police;
 pub mod schedule;
+mod transition;
 
 /// Packets that share one reading of the clock, and the burst of every enqueue and dequeue.
 const BURST: usize = 32;
@@ -23,7 +24,7 @@ const PACKET_BYTES: u32 = 64;
 /// Time between two packets, in picoseconds: time is virtual, so the decisions are the same on every machine.
 const PICOSECONDS_PER_PACKET: u64 = 10_000;
 
-/// Performs one round and returns how many packets were in it.
+/// Performs one round and returns how many packets were in it. A round of none prepares the next, and is not measured.
 pub type Rounds = Box<dyn FnMut() -> u64>;
 
 /// A benchmark that has been set up.

@@ -14,7 +14,7 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
         rest = tail;
         let unit = match first.group.as_str() {
             "police" => "verdict",
-            "change" => "flow that changes",
+            "change" => "flow that changes, or class for which a transition blocks the port",
             "guard" => "activation",
             "cells" => "cell, the whole cycle; rte_sched: per packet, enqueue + dequeue",
             _ => "packet, enqueue + dequeue",
