@@ -7,13 +7,15 @@ use crate::port_report::{add_port, judge_classes};
 use crate::present::{Destination, Output};
 use crate::signals;
 use clap::Args;
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_live::{
-    Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, KernelCounters, LiveConfig, PortChange, Tick, Transfers,
+    Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, KernelCounters, LiveConfig, PortChange, Probe, Tick,
+    Transfers,
 };
 use tidegate_report::{KernelResult, Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
@@ -63,6 +65,12 @@ pub struct Arguments {
     /// With --end-system: decide on this core of the machine
     #[arg(long, value_name = "CORE", requires = "end_system")]
     decision_core: Option<usize>,
+    /// Record when each packet from --in to --out passed the stages of the path, for `tidegate model fit` (docs/live.md)
+    #[arg(long, value_name = "FILE", conflicts_with = "end_system")]
+    probe: Option<PathBuf>,
+    /// With --probe: the packets that memory is set aside for, 72 bytes each; later ones are counted only
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "probe", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    probe_packets: u32,
     /// Start even if another process already carries packets on one of the interfaces
     #[arg(long)]
     force: bool,
@@ -132,12 +140,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
+    let recording = arguments.probe.as_deref().map(Recording::open).transpose()?;
     // Rights belong to threads, so they are dropped before threads are started.
     tidegate_live::keep_network_rights_only()
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     destination.check()?;
     log::in_background();
-    let outcome = carry(arguments, config, [there, back], &changes, destination);
+    let outcome = carry(arguments, config, [there, back], &changes, (destination, recording));
     log::finish(LOG_FLUSH_LIMIT);
     outcome
 }
@@ -148,7 +157,7 @@ fn carry(
     config: LiveConfig,
     [there, back]: [&Policy; 2],
     changes: &[Vec<Change<'_>>; 2],
-    destination: Destination,
+    (destination, recording): (Destination, Option<Recording>),
 ) -> Result<ExitCode, Failure> {
     let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
@@ -166,12 +175,19 @@ fn carry(
                 stop.store(true, Ordering::Relaxed);
             });
         }
-        let outcome = tidegate_live::run(config, &stop, |tick| ticker.show(tick));
+        let on_tick = |tick: &Tick| ticker.show(tick);
+        let outcome = match &recording {
+            None => tidegate_live::run(config, &stop, on_tick).map(|outcome| (outcome, None)),
+            Some(_) => {
+                let probes = [Probe::new(arguments.probe_packets as usize), Probe::new(0)];
+                tidegate_live::run_observed(config, &stop, on_tick, probes).map(|(outcome, [probe, _])| (outcome, Some(probe)))
+            }
+        };
         finished.store(true, Ordering::Relaxed);
         outcome
     });
     ticker.end();
-    let outcome = outcome.map_err(|error| {
+    let (outcome, probe) = outcome.map_err(|error| {
         let message = format!("error: {error}");
         if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
     })?;
@@ -207,8 +223,47 @@ fn carry(
         }
     }
     report.runs.push(run);
+    if let (Some(recording), Some(probe)) = (recording, probe) {
+        report.notes.push(recording.write(probe)?);
+    }
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
     destination.present(&report)
+}
+
+/// The file of a recording, opened before the run: afterwards there may be no right to.
+struct Recording<'a> {
+    path: &'a Path,
+    file: File,
+}
+
+impl Recording<'_> {
+    fn open(path: &Path) -> Result<Recording<'_>, Failure> {
+        let written = |error| Failure::file(path, "written", &error);
+        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(written)?;
+        if !file.metadata().map_err(written)?.is_file() {
+            return Err(Failure::BadInput(format!("error: {}: this is no file; --probe takes the name of a file", path.display())));
+        }
+        Ok(Recording { path, file })
+    }
+
+    /// Writes the recording, and returns a note about it.
+    fn write(mut self, probe: Probe) -> Result<String, Failure> {
+        let name = self.path.display().to_string();
+        let path = log::printable(&name);
+        let trace = probe.finish().map_err(|error| Failure::Environment(format!("error: {path}: nothing was recorded: {error}")))?;
+        let bytes = trace.to_bytes().map_err(|error| Failure::Defect(error.to_string()))?;
+        let written = self.file.set_len(0).and_then(|()| self.file.write_all(&bytes));
+        written.map_err(|error| Failure::file(self.path, "written", &error))?;
+        let lost = match trace.lost {
+            0 => String::new(),
+            lost => format!(", and {lost} more were not, because there was memory for {} only (--probe-packets)", trace.records.len()),
+        };
+        Ok(format!(
+            "probe: the stages of {} packets were recorded in {path}{lost}; a stamp costs {} ns, and a packet has up to five.",
+            trace.records.len(),
+            trace.empty_cost
+        ))
+    }
 }
 
 /// Notes about the command itself.

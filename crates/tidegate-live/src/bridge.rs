@@ -9,12 +9,11 @@ use crate::interface::ControlSocket;
 use crate::interface_lock::InterfaceLock;
 use crate::interface_warnings;
 use crate::live_outcome::{DirectionOutcome, DirectionState, LiveOutcome, Tick};
-use crate::watch::Frame;
+use crate::watch::StageObserver;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use tidegate_core::observer::Observer;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Overhead, PICOSECONDS_PER_SECOND, Rate};
 
@@ -34,7 +33,7 @@ pub fn run(config: LiveConfig, stop: &AtomicBool, on_tick: impl FnMut(&Tick)) ->
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_observed<O: Observer<Frame> + Send>(
+pub fn run_observed<O: StageObserver + Send>(
     config: LiveConfig,
     stop: &AtomicBool,
     mut on_tick: impl FnMut(&Tick),

@@ -7,7 +7,8 @@ use crate::io::{Receive, Transmit};
 use crate::outbox::{self, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
 use crate::port_change::{PortChange, PortChanges};
-use crate::watch::{Frame, Watch, remark};
+use crate::stamped::{Stamped, Stamps};
+use crate::watch::{Frame, StageObserver, TakenIn, Watch, remark};
 use std::io;
 use std::os::fd::BorrowedFd;
 use tidegate_core::observer::Observer;
@@ -37,7 +38,7 @@ pub(crate) struct Direction<R, T, O> {
     changes: PortChanges,
 }
 
-impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
+impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
     /// A direction at `now`. `connected` says whether the incoming and the outgoing interface are up.
     pub(crate) fn new(
         now: Time,
@@ -46,8 +47,9 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
         receiver: R,
         transmitter: T,
         connected: [bool; 2],
-        observer: O,
+        mut observer: O,
     ) -> io::Result<Direction<R, T, O>> {
+        observer.begin(direction_options.slots);
         let pool = FramePool::new(direction_options.slots, setup.longest_frame)?;
         Ok(Direction {
             receiver,
@@ -121,7 +123,9 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
     fn take_in(&mut self, now: Time) -> bool {
         let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, busy, .. } = self;
         let mut without_fields = 0;
-        let any = ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+        let stamps = Stamps::default();
+        let mut receiver = Stamped::<_, O>::new(receiver, &stamps);
+        let any = ingress::take_in(&mut receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let flow = port.classifier().classify(header);
             let mut watch = Watch::new(recorder, pool, observer);
@@ -129,6 +133,8 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             if let (Some(colour), Some(slot)) = (watch.queued(), slot) {
                 without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
             }
+            let (number, arrived, read) = (frame.number(), stamps.arrived.get(), stamps.at.get());
+            observer.taken_in(TakenIn { slot, number, flow, length, arrived, read });
             let mut watch = Watch::new(recorder, pool, observer);
             // On an idle link the first packet of a burst starts before the next one is offered, as in every other world. A link that the kernel
             // blocks is not idle.
@@ -143,12 +149,14 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
 
     /// Hands due frames to the kernel; false if some are left.
     fn flush(&mut self, now: Time) -> bool {
-        let Direction { outbox, transmitter, pool, lateness, counters: DirectionCounters { delivered, unsent, .. }, .. } = self;
-        outbox.flush(now, transmitter, &mut Leaving { pool, delivered, unsent, lateness })
+        let Direction { outbox, transmitter, pool, lateness, observer, counters: DirectionCounters { delivered, unsent, .. }, .. } = self;
+        let stamps = Stamps::default();
+        let mut transmitter = Stamped::<_, O>::new(transmitter, &stamps);
+        outbox.flush(now, &mut transmitter, &mut Leaving { pool, delivered, unsent, lateness, observer, stamps: &stamps })
     }
 }
 
-impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for Direction<R, T, O> {
+impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R, T, O> {
     fn poll(&mut self, now: Time, reading: bool) -> Next {
         let change = self.changes.next().filter(|_| reading);
         if change.is_some_and(|at| !at.is_after(now)) {
@@ -166,12 +174,18 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for Direction
         }
     }
 
+    #[inline]
+    fn woken(&mut self) {
+        self.observer.woken();
+    }
+
     fn maintain(&mut self, now: Time) -> bool {
         let changed = self.counters.update_interfaces(self.receiver.maintain(), self.transmitter.maintain());
         self.counters.kernel = self.receiver.kernel_counters();
         self.changes.prepare(&self.port);
         // The record covers idle time too.
         self.recorder.advance(now);
+        self.observer.maintained();
         changed
     }
 
@@ -209,14 +223,17 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for Direction
 }
 
 /// Releases the slots of frames that leave, and counts their outcomes.
-struct Leaving<'a> {
+struct Leaving<'a, O> {
     pool: &'a mut FramePool,
     delivered: &'a mut Volume,
     unsent: &'a mut Unsent,
     lateness: &'a mut Delays,
+    observer: &'a mut O,
+    /// Of the latest system call.
+    stamps: &'a Stamps,
 }
 
-impl FrameOwner<u32> for Leaving<'_> {
+impl<O: StageObserver> FrameOwner<u32> for Leaving<'_, O> {
     #[inline]
     fn message<'a>(&'a self, &slot: &'a u32, length: u32) -> &'a [u8] {
         self.pool.message(slot, length)
@@ -224,6 +241,9 @@ impl FrameOwner<u32> for Leaving<'_> {
 
     #[inline]
     fn finished(&mut self, slot: u32, length: u32, outcome: Outcome) {
+        if matches!(outcome, Outcome::Delivered(_)) {
+            self.observer.handed(slot, self.stamps.at.get());
+        }
         self.pool.release(slot);
         outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }

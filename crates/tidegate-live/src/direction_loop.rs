@@ -33,6 +33,9 @@ pub(crate) trait DirectionLoop<O> {
     /// Takes in received frames, if `reading`, and does everything else that is due at `now`.
     fn poll(&mut self, now: Time, reading: bool) -> Next;
 
+    /// The thread has waited for a frame or an instant, and has woken.
+    fn woken(&mut self) {}
+
     /// Checks both interfaces. True if one of them went down or came back.
     fn maintain(&mut self, now: Time) -> bool;
 

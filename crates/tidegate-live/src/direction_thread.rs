@@ -11,13 +11,12 @@ use crate::live_outcome::DirectionState;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::port_change::PortChange;
-use crate::watch::Frame;
+use crate::watch::StageObserver;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use tidegate_core::buffer::BufferManager;
-use tidegate_core::observer::Observer;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
@@ -30,7 +29,7 @@ pub(crate) enum PreparedDirection<O> {
     ThreeThreads(Parts<ReceiveRing, SendSocket, O>),
 }
 
-impl<O: Observer<Frame>> PreparedDirection<O> {
+impl<O: StageObserver> PreparedDirection<O> {
     /// Opens both ends of a direction.
     pub(crate) fn open(
         now: Time,
@@ -84,7 +83,7 @@ pub(crate) struct DirectionThread<'a> {
 
 impl<'a> DirectionThread<'a> {
     /// Starts the threads of a direction, one or three. The thread returned ends last.
-    pub(crate) fn start<'scope, O: Observer<Frame> + Send + 'scope>(
+    pub(crate) fn start<'scope, O: StageObserver + Send + 'scope>(
         self,
         scope: &'scope thread::Scope<'scope, '_>,
         prepared: PreparedDirection<O>,
@@ -172,7 +171,9 @@ impl<'a> DirectionThread<'a> {
                 continue;
             }
             let socket = if deadline.is_none() { direction.descriptor() } else { None };
-            if clock::wait(socket, left) == Woken::SocketError {
+            let woken = clock::wait(socket, left);
+            direction.woken();
+            if woken == Woken::SocketError {
                 let now = clock::now();
                 self.maintain(&mut direction, now);
                 // A persistent error must not keep the processor busy.

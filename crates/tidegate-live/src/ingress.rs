@@ -215,7 +215,7 @@ mod tests {
     fn through(bytes: &[u8], offload: Offload, checksums: Checksums, slots: u32) -> (Vec<Packet>, Refused) {
         let mut pool = FramePool::new(slots, 1514).unwrap();
         let (mut out, mut refused) = (Vec::new(), Refused::default());
-        let received = Received { bytes, length: bytes.len() as u32, offload };
+        let received = Received { bytes, length: bytes.len() as u32, offload, arrived: 0 };
         packets(received, checksums, &mut pool, &mut refused, |pool, header, arrived| {
             assert!(matches!(header.network, Network::V4 { .. }));
             out.push((arrived.length, arrived.slot.map(|slot| pool.message(slot, arrived.length).to_vec())));
@@ -288,7 +288,7 @@ mod tests {
 
         let mut pool = FramePool::new(2, 1514).unwrap();
         let mut refused = Refused::default();
-        let received = Received { bytes: &frame, length: 9000, offload: Offload::default() };
+        let received = Received { bytes: &frame, length: 9000, offload: Offload::default(), arrived: 0 };
         packets(received, Checksums::PassOn, &mut pool, &mut refused, |_, _, _| panic!("a frame cut short was offered"));
         assert_eq!(refused.cut_short, Volume { packets: 1, bytes: 9000 });
         assert_eq!(pool.in_use(), 0);

@@ -15,6 +15,8 @@ pub(crate) struct Received<'a> {
     pub(crate) length: u32,
     /// The work that its sender left to the network card.
     pub(crate) offload: Offload,
+    /// When the kernel received it, in nanoseconds of CLOCK_REALTIME; 0 if that is not known.
+    pub(crate) arrived: u64,
 }
 
 /// The kernel's counters since the start of the bridge.

@@ -24,6 +24,7 @@
 //! | `ingress` | received frames become packets |
 //! | `outbox` | frames on the link and on the way to the kernel |
 //! | `watch` | the observer of a port |
+//! | `stamped`, `probe` | the instants at which packets pass the stages of a direction, and their recorder |
 //! | `io` | the interface to the kernel; a faster path than packet sockets would be another implementation beside `packet` |
 //! | `packet` | packet sockets: a ring to receive, batches to send |
 //! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
@@ -55,7 +56,9 @@ mod outbox;
 mod packet;
 mod pool;
 mod port_change;
+mod probe;
 mod rights;
+mod stamped;
 mod watch;
 
 pub use bridge::{run, run_observed};
@@ -67,7 +70,8 @@ pub use ingress::Checksums;
 pub use io::KernelCounters;
 pub use live_outcome::{ClassState, DirectionOutcome, DirectionState, LiveOutcome, Tick};
 pub use port_change::{PortChange, PortChanged};
+pub use probe::{Probe, ProbeError};
 pub use rights::keep_network_rights_only;
 pub use tidegate_endsystem::{EngineCounters, Transfers};
 pub use tidegate_link::{Link, Loss};
-pub use watch::Frame;
+pub use watch::{Frame, StageObserver, TakenIn};

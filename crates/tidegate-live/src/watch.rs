@@ -36,6 +36,60 @@ impl Frame {
     }
 }
 
+/// A packet that was taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TakenIn {
+    /// The slot of its bytes, if they were kept.
+    pub slot: Option<u32>,
+    /// Its number at the port ([`Frame::number`]).
+    pub number: u64,
+    /// Its flow.
+    pub flow: Flow,
+    /// Its length in bytes.
+    pub length: u32,
+    /// When the kernel received it, in nanoseconds of CLOCK_REALTIME; 0 if that is not known.
+    pub arrived: u64,
+    /// The observer's [`StageObserver::stamp`] when it was found.
+    pub read: u64,
+}
+
+/// An observer that also sees what happens before and after the port of a direction in one thread. Every method has an empty default. All are
+/// called on the packets' thread.
+pub trait StageObserver: Observer<Frame> {
+    /// The present instant, in a unit of the observer's choice.
+    #[inline]
+    fn stamp() -> u64 {
+        0
+    }
+
+    /// The direction has this many slots for frames.
+    fn begin(&mut self, slots: u32) {
+        let _ = slots;
+    }
+
+    /// The thread has waited, and has woken.
+    #[inline]
+    fn woken(&mut self) {}
+
+    /// A packet has been offered to the port.
+    #[inline]
+    fn taken_in(&mut self, packet: TakenIn) {
+        let _ = packet;
+    }
+
+    /// The kernel has taken the frame in this slot; `at` is the stamp after the system call.
+    #[inline]
+    fn handed(&mut self, slot: u32, at: u64) {
+        let _ = (slot, at);
+    }
+
+    /// The direction has checked its interfaces, as it does 20 times a second.
+    fn maintained(&mut self) {}
+}
+
+/// Observes nothing.
+impl StageObserver for () {}
+
 /// Observes a port: records, frees the slots of dropped frames, and calls the user's observer.
 pub(crate) struct Watch<'a, O> {
     recorder: &'a mut PortRecorder,

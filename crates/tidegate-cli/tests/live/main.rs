@@ -29,6 +29,23 @@ fn one_thread_per_direction_carries_packets_until_a_request_to_terminate_and_rep
     carry_until(libc::SIGTERM, "");
 }
 
+#[test]
+fn a_probe_records_the_packets_of_one_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stages.trace");
+    let report = carry_until(libc::SIGINT, &format!("--probe {} --probe-packets 10", path.display()));
+    assert!(notes(&report).contains("probe: the stages of 10 packets were recorded"), "{report}");
+    let trace = tidegate_statistics::StageTrace::from_bytes(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(trace.records.len(), 10);
+    assert!(trace.lost > 0 && notes(&report).contains(&format!("{} more were not", trace.lost)), "{report}");
+    for record in &trace.records {
+        let stages = [record.arrived, record.read, record.offered, record.started, record.handed];
+        assert!(stages[0] > 0 && stages.is_sorted(), "{record:?}");
+    }
+    let refused = Live::start(&Topology::new(), &format!("--in tgb --out tgc --probe {}", folder.path().display())).wait();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
 /// The report of a bridge that gets this signal while it carries pings. Its conservation check decides its exit code.
 fn carry_until(signal: i32, options: &str) -> serde_json::Value {
     let topology = Topology::new();

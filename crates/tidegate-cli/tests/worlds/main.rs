@@ -25,7 +25,7 @@ use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Link as LinkBehind, Loss};
-use tidegate_live::{Frame, LiveConfig};
+use tidegate_live::{Frame, LiveConfig, StageObserver};
 use tidegate_replay::{CaptureReader, CaptureWriter, Interface, Outputs, replay};
 use tidegate_sim::source::Capture;
 use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source};
@@ -143,6 +143,8 @@ impl Observer<Frame> for Notes {
         self.0[packet.payload.number() as usize].fate = Some(Fate::Sent(finish.since(packet.arrival)));
     }
 }
+
+impl StageObserver for Notes {}
 
 fn setup(policy: &str) -> PortSetup {
     let scenario = tidegate_scenario::parse_str("worlds.toml", policy).unwrap_or_else(|problems| panic!("{problems}"));

@@ -21,6 +21,8 @@ use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::checksum;
 use tidegate_wire::segment::SuperFrameKind;
 
+mod probed;
+
 /// Counts the allocations of each thread.
 struct Counting;
 
@@ -57,13 +59,13 @@ pub(crate) struct Arrivals {
 impl Receive for Arrivals {
     fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
         if let Some((bytes, offload)) = self.frames.pop_front() {
-            take(Received { bytes: &bytes, length: bytes.len() as u32, offload });
+            take(Received { bytes: &bytes, length: bytes.len() as u32, offload, arrived: 0 });
             return true;
         }
         match &mut self.repeated {
             Some((bytes, left)) if *left > 0 => {
                 *left -= 1;
-                take(Received { bytes, length: bytes.len() as u32, offload: Offload::default() });
+                take(Received { bytes, length: bytes.len() as u32, offload: Offload::default(), arrived: 0 });
                 true
             }
             _ => false,
@@ -147,11 +149,11 @@ pub(crate) fn direction_options(slots: u32) -> DirectionOptions {
     DirectionOptions { checksums: Checksums::PassOn, catch_up, spin: Duration::ZERO, slots, link: Link::default(), number: 0 }
 }
 
-fn direction_with<O: Observer<Frame>>(packets: u32, observer: O) -> Tested<O> {
+fn direction_with<O: StageObserver>(packets: u32, observer: O) -> Tested<O> {
     direction_on(packets, direction_options(packets + 4), observer)
 }
 
-fn direction_on<O: Observer<Frame>>(packets: u32, direction_options: DirectionOptions, observer: O) -> Tested<O> {
+fn direction_on<O: StageObserver>(packets: u32, direction_options: DirectionOptions, observer: O) -> Tested<O> {
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
     Direction::new(Time::ZERO, setup(packets), direction_options, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
@@ -181,7 +183,7 @@ fn arrive(direction: &mut Tested, names: std::ops::Range<u8>) {
     direction.receiver.frames.extend(names.map(millisecond));
 }
 
-fn balanced<O: Observer<Frame>>(direction: &Tested<O>) -> DirectionCounters {
+fn balanced<O: StageObserver>(direction: &Tested<O>) -> DirectionCounters {
     let counters = direction.counters();
     assert_eq!(counters.check(), Ok(()), "{counters:?}");
     let held = counters.queued.packets + counters.in_flight.packets;
@@ -483,6 +485,8 @@ impl Observer<Frame> for Log {
     }
 }
 
+impl StageObserver for Log {}
+
 impl Observer<u64> for Log {
     fn sent(&mut self, now: Time, packet: &Packet<u64>, _finish: Time, _occupancy: &Occupancy) {
         self.sent.push((now, packet.payload));
@@ -553,13 +557,13 @@ fn the_packet_path_does_not_allocate() {
     allocates_nothing(direction_along(5_000, 100_000_000, 1000));
 }
 
-fn allocates_nothing(mut direction: Tested) {
+fn allocates_nothing<O: StageObserver>(mut direction: Tested<O>) {
     let mut frame = vec![2; 12];
     frame.extend([0x08, 0x00, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 26, 0, 0]);
     frame.resize(60, 0);
     assert_ne!(checksum::sum(&frame[14..34]), 0xffff, "a frame is carried as it is, right or wrong");
     direction.receiver.repeated = Some((frame, 0));
-    let rounds = |direction: &mut Tested, from: u64| {
+    let rounds = |direction: &mut Tested<O>, from: u64| {
         for round in from..from + 1000 {
             if let Some((_, left)) = &mut direction.receiver.repeated {
                 *left = 100;

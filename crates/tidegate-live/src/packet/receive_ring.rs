@@ -159,7 +159,7 @@ impl Ring {
         } else {
             // SAFETY: the slot belongs to this process until its status is reset. It has `tp_snaplen` bytes of frame at `tp_mac`, preceded by
             // the virtio-net header. The bounds are checked nevertheless, because they come from outside.
-            let (bytes, kept, length, tag) = unsafe {
+            let (bytes, kept, length, tag, arrived) = unsafe {
                 let header = header.as_ptr().read();
                 let (frame, kept) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
                 assert!(
@@ -168,10 +168,11 @@ impl Ring {
                 );
                 let start = frame - VIRTIO_HEADER;
                 let bytes = std::slice::from_raw_parts_mut(slot.as_ptr().add(start), VIRTIO_HEADER + kept);
-                (bytes, kept, header.tp_len, tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid))
+                let arrived = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
+                (bytes, kept, header.tp_len, tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid), arrived)
             };
             let offload = offload_of(bytes);
-            take(with_tag(bytes, kept, length, offload, tag));
+            take(Received { arrived, ..with_tag(bytes, kept, length, offload, tag) });
         }
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
@@ -244,9 +245,9 @@ fn with_tag(bytes: &mut [u8], kept: usize, length: u32, mut offload: Offload, ta
             if let Some(checksum) = &mut offload.checksum {
                 checksum.start = checksum.start.saturating_add(TAG_LENGTH as u16);
             }
-            Received { bytes: &bytes[frame - TAG_LENGTH..], length: length + TAG_LENGTH as u32, offload }
+            Received { bytes: &bytes[frame - TAG_LENGTH..], length: length + TAG_LENGTH as u32, offload, arrived: 0 }
         }
-        _ => Received { bytes: &bytes[frame..], length, offload },
+        _ => Received { bytes: &bytes[frame..], length, offload, arrived: 0 },
     }
 }
 

@@ -19,7 +19,7 @@ use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::{Port, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration as PortDuration, Overhead, Time};
-use tidegate_live::{Checksums, Frame, LiveConfig, LiveError, LiveOutcome, PortChange, run};
+use tidegate_live::{Checksums, Frame, LiveConfig, LiveError, LiveOutcome, PortChange, StageObserver, run};
 use tidegate_wire::checksum;
 use topology::{Bridge, Place, Topology, eventually};
 
@@ -504,6 +504,8 @@ impl Observer<Frame> for Log {
         self.left.push((packet.payload.number(), now, None));
     }
 }
+
+impl StageObserver for Log {}
 
 impl Observer<u64> for Log {
     fn dropped(&mut self, now: Time, packet: Packet<u64>, reason: DropReason, _occupancy: &Occupancy) {

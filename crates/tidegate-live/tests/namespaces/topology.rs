@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tidegate_core::observer::Observer;
-use tidegate_live::{DirectionState, Frame, LiveConfig, LiveError, LiveOutcome, Tick, run_observed};
+use tidegate_live::{DirectionState, LiveConfig, LiveError, LiveOutcome, StageObserver, Tick, run_observed};
 
 /// One of the three namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +124,7 @@ impl Topology {
     }
 
     /// As [`Topology::bridge`], with an observer of each direction.
-    pub fn bridge_observed<O: Observer<Frame> + Send + 'static>(&self, config: LiveConfig, observers: [O; 2]) -> Bridge<O> {
+    pub fn bridge_observed<O: StageObserver + Send + 'static>(&self, config: LiveConfig, observers: [O; 2]) -> Bridge<O> {
         let stop = Arc::new(AtomicBool::new(false));
         let state = Arc::new(Mutex::new(Default::default()));
         let (tell, ticks) = mpsc::channel();
