@@ -14,6 +14,9 @@
 //! | [`pcie`] | a PCI Express link in bytes per frame |
 //! | [`check`](mod@check) | which machines can be run |
 //! | [`outcome`] | one trial, and what it measured |
+//! | [`direction`] | a model of a direction of `tidegate live`, driven by recorded arrivals |
+//! | [`fit`] | from recordings to costs |
+//! | [`compare`] | that model beside a measurement |
 #![warn(missing_docs)]
 
 mod agenda;
@@ -23,10 +26,13 @@ mod bus_timing;
 pub mod capacity;
 pub mod ceilings;
 pub mod check;
+pub mod compare;
 mod cost;
 mod cpu;
+pub mod direction;
 mod engine;
 mod fair;
+pub mod fit;
 mod guarding;
 mod kernel;
 pub mod machine;
