@@ -8,6 +8,10 @@ mod check;
 mod failure;
 mod live;
 mod log;
+mod model;
+mod model_fit;
+mod model_rows;
+mod model_validate;
 mod port_report;
 mod present;
 mod progress;
@@ -35,7 +39,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken or a gate failed; 2 bad input; 3 the machine lacks something (the message says what, \
-and how to get it).";
+and how to get it); 5 a measurement is unfit to judge a model by.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -45,6 +49,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Carry real packets between two network interfaces, in both directions
     Live(live::Arguments),
+    /// Fit a model of the forwarding path to recordings, and compare it with others
+    Model(model::Arguments),
     /// Run published experiments and compare them with what was published
     Reproduce(reproduce::Arguments),
     /// Measure what a packet or a cell costs on this machine
@@ -86,6 +92,7 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Live(arguments) => live::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -259,18 +259,22 @@ fn judge(
     }
 }
 
-/// The middle 95 % of each quantile's prediction, in nanoseconds: the rows of as many blocks as there are, drawn with replacement, again and again.
+/// The rows of the blocks of a recording.
 ///
 /// # Errors
 /// [`TooFew`] packets.
+pub fn rows_by_block(trace: &StageTrace) -> Result<Vec<CostRows>, TooFew> {
+    Ok(blocks(trace)?.iter().map(|block| fit::rows_of(trace, block)).collect())
+}
+
+/// The middle 95 % of each quantile's prediction, in nanoseconds: the rows of as many blocks as there are, drawn with replacement, again and again.
 pub fn prediction_intervals(
-    fitted: &StageTrace,
+    by_block: &[CostRows],
     arrivals: &[Arrival],
     port: &dyn Fn() -> Port<usize>,
     replications: u32,
     seed: u64,
-) -> Result<Vec<[f64; 2]>, TooFew> {
-    let by_block: Vec<CostRows> = blocks(fitted)?.iter().map(|block| fit::rows_of(fitted, block)).collect();
+) -> Vec<[f64; 2]> {
     let mut found = vec![Vec::new(); QUANTILES.len()];
     for replication in 0..replications {
         let mut stream = Stream::new(seed, replication, "bootstrap");
@@ -289,7 +293,7 @@ pub fn prediction_intervals(
         predictions.sort_by(f64::total_cmp);
         [quantile(&predictions, 0.025), quantile(&predictions, 0.975)]
     };
-    Ok(found.into_iter().map(middle).collect())
+    found.into_iter().map(middle).collect()
 }
 
 #[cfg(test)]

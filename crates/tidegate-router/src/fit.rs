@@ -31,6 +31,17 @@ pub fn rows(trace: &StageTrace) -> CostRows {
 
 /// The same for some of the records.
 pub fn rows_of(trace: &StageTrace, records: &[StageRecord]) -> CostRows {
+    let (woken, batched): (Vec<_>, Vec<_>) = costs_of(trace, records).into_iter().partition(|(record, _)| record.wake != 0);
+    let row = |(_, row): (StageRecord, CostRow)| row;
+    CostRows::new(woken.into_iter().map(row).collect(), batched.into_iter().map(row).collect())
+}
+
+/// The packets of a recording that passed all stages, each with its costs.
+pub fn costs(trace: &StageTrace) -> Vec<(StageRecord, CostRow)> {
+    costs_of(trace, &trace.records)
+}
+
+fn costs_of(trace: &StageTrace, records: &[StageRecord]) -> Vec<(StageRecord, CostRow)> {
     let nanoseconds = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(trace.ticks_per_second.max(1))) as u64;
     let mut steps: Vec<(u64, Step, usize)> = Vec::with_capacity(5 * records.len());
     for (index, record) in records.iter().enumerate() {
@@ -62,11 +73,7 @@ pub fn rows_of(trace: &StageTrace, records: &[StageRecord]) -> CostRows {
         worked = if step == Step::Wake { worked } else { at };
         rest = &rest[together..];
     }
-    let (mut woken, mut batched) = (Vec::new(), Vec::new());
-    for (record, cost) in records.iter().zip(costs).filter(|(record, _)| is_whole(record)) {
-        if record.wake == 0 { batched.push(cost) } else { woken.push(cost) }
-    }
-    CostRows::new(woken, batched)
+    records.iter().copied().zip(costs).filter(|(record, _)| is_whole(record)).collect()
 }
 
 /// True if the packet passed all stages.
@@ -126,6 +133,10 @@ pub struct StageFit {
     pub dropped: Vec<DroppedTerm>,
     /// Time over fitted time, by observation.
     pub residuals: Vec<f64>,
+    /// The times, in seconds.
+    pub times: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
 }
 
 /// The names of the terms.
@@ -173,7 +184,9 @@ pub fn stage(observations: &[Observation]) -> Option<StageFit> {
     let coefficients = fit(&|index| 1.0 / expected(&first, &observations[index]).max(least));
     let [cycles, memory, per_byte, per_route_bit] = coefficients;
     let residuals = observations.iter().map(|observation| observation.time / expected(&coefficients, observation).max(least)).collect();
-    Some(StageFit { cycles, memory, per_byte, per_route_bit, dropped, residuals })
+    let times: Vec<f64> = observations.iter().map(|observation| observation.time).collect();
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    Some(StageFit { cycles, memory, per_byte, per_route_bit, dropped, residuals, times, mean })
 }
 
 /// The `columns` coefficients for which `matrix * coefficients` is nearest to `right`, by Householder reflections; 0 for a column that depends on

@@ -107,7 +107,7 @@ fn a_run_that_changes_is_not_judged() {
 fn prediction_intervals_hold_what_they_predict() {
     let fitted = recorded(20_000.0, 3000, 1);
     let (arrivals, _) = fit::arrivals(&recorded(20_000.0, 3000, 2), &recorded(20_000.0, 3000, 2).records);
-    let intervals = compare::prediction_intervals(&fitted, &arrivals, &port, 40, 5).unwrap();
+    let intervals = compare::prediction_intervals(&compare::rows_by_block(&fitted).unwrap(), &arrivals, &port, 40, 5);
     let found = compare::across(&fit::rows(&fitted), &recorded(20_000.0, 3000, 2), &port, 3).unwrap();
     for ([low, high], quantile) in intervals.iter().zip(&found.quantiles).take(2) {
         assert!(low <= high && 0.97 * low <= quantile.model && quantile.model <= 1.03 * high, "{low} to {high}: {quantile:?}");
