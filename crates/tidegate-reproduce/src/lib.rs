@@ -9,6 +9,7 @@
 //! | [`figure`] | figures, gates, charts and tables |
 //! | [`gfr`] | Goyal et al., guaranteed frame rate for TCP over ATM |
 //! | [`intserv`] | Wu et al., a per-flow node for integrated services |
+//! | [`router`] | a software router, and the guard of its bus |
 //! | [`schiller`] | Schiller and Gunningberg, a cell-level scheduler in software |
 //! | [`sharestreams`] | Krishnamurthy et al., packet schedulers in hardware |
 //!
@@ -24,6 +25,7 @@ mod experiment;
 pub mod gfr;
 pub mod intserv;
 mod prose;
+pub mod router;
 pub mod schiller;
 pub mod sharestreams;
 
@@ -31,7 +33,8 @@ pub use experiment::{Experiment, Plan};
 pub use tidegate_report::figure;
 
 /// Every experiment. A new one is a module of this crate and a line here.
-pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT, intserv::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] =
+    &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT, intserv::EXPERIMENT, router::EXPERIMENT];
 
 /// The experiment of an id, with all its figures ("schiller") or with one of them ("schiller/figure-3").
 pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {
