@@ -11,11 +11,13 @@
 //! | [`source`] | sources and contracts as arrival curves |
 //! | [`service`] | what each registered scheduler guarantees each child |
 //! | [`hierarchy`] | trees of schedulers, from the link down, with shapes |
-//! | [`network`] | servers and flows; delays, jitter and backlogs end to end |
+//! | [`network`] | servers and flows; delays, jitter and backlogs for all at once |
+//! | [`end_to_end`] | the least bound of a flow, and the method that gives it |
 #![warn(missing_docs)]
 
 pub mod aggregate;
 pub mod curve;
+pub mod end_to_end;
 pub mod hierarchy;
 pub mod network;
 pub mod quantity;

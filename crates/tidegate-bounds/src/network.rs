@@ -7,17 +7,21 @@
 //! | `total_flow` | TFA++: the delay of each server, also of cycles |
 //! | `separated_flow` | SFA: what the others leave, hop by hop |
 //! | `blind` | SFA and PMOO for any order of service |
-//! | `tandem` | PLP: a linear program of one path, with an exact certificate |
+//! | `tandem` | PLP: a linear program of one path |
+//! | `program` | linear programs whose value is proven |
 
 mod blind;
 mod layout;
 mod model;
+mod program;
 mod separated_flow;
+mod tandem;
 mod total_flow;
 
 pub use blind::{pay_multiplexing_once, separated_blind};
 pub use model::{Flow, Network, Server, Serving};
 pub use separated_flow::separated_flow;
+pub use tandem::tandem;
 pub use total_flow::{Rules, TotalFlow, total_flow};
 
 #[cfg(test)]

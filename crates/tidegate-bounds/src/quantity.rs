@@ -79,7 +79,11 @@ pub fn down(a: i128, b: i128) -> i128 {
 /// `a * b`, or out of range.
 #[inline]
 pub fn times(a: i128, b: i128) -> Result<i128, NoBound> {
-    a.checked_mul(b).ok_or(NoBound::OutOfRange)
+    match (i64::try_from(a), i64::try_from(b)) {
+        // One instruction, in place of a product of 128 bits that is checked.
+        (Ok(a), Ok(b)) => Ok(i128::from(a) * i128::from(b)),
+        _ => a.checked_mul(b).ok_or(NoBound::OutOfRange),
+    }
 }
 
 /// `a + b`, or out of range.

@@ -28,7 +28,8 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn new(network: &Network) -> Layout {
-        let (mut edges, mut numbers): (Vec<Edge>, HashMap<(Option<usize>, usize), usize>) = (Vec::new(), HashMap::new());
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut numbers: HashMap<(Option<usize>, usize), usize> = HashMap::new();
         let mut edge_of = Vec::with_capacity(network.flows.len());
         for (number, flow) in network.flows.iter().enumerate() {
             let mut from = None;

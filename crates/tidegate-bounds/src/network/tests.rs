@@ -77,7 +77,7 @@ fn values_of_the_disco_calculator() {
 
 /// panco's interleaved tandem: one flow through all servers, one more over each pair of neighbours. In 30 Mbit/s and 3000 bit in place of
 /// 10 Mbit/s and 1000 bit, so that the rates are whole numbers.
-fn tandem(servers: usize) -> Network {
+fn tandem_of_panco(servers: usize) -> Network {
     let line = Some(TokenBucket { burst: 0, rate: 30_000_000 });
     let server = Server { line, ..Server::fluid(Service::rate_latency(30_000_000, SECOND / 1_000)) };
     let mut flows = vec![Flow::fluid(3_000, 8_000_000, (0..servers).collect())];
@@ -100,7 +100,7 @@ fn tandems_of_panco() {
         (10, 2_627_554, 2_351_083, 2_108_064),
     ];
     for (servers, by_line, by_group, separated) in expected {
-        let network = tandem(servers);
+        let network = tandem_of_panco(servers);
         let line = total_flow(&network, Rules { group: false, line: true }).unwrap();
         let group = total_flow(&network, Rules::ALL).unwrap();
         assert_eq!(in_ten_ns(line.delay(&network, 0).unwrap()), by_line, "{servers} servers by line");
@@ -111,6 +111,28 @@ fn tandems_of_panco() {
         let limited = separated_flow(&network, &group, true).unwrap();
         assert!(limited.iter().zip(&flows).all(|(one, two)| one.as_ref().unwrap() <= two.as_ref().unwrap()));
     }
+}
+
+#[test]
+fn programs_of_panco_with_certificates() {
+    let expected =
+        [(2, 220_000, 220_000), (4, 462_756, 461_130), (6, 777_335, 767_123), (8, 1_194_945, 1_172_409), (10, 1_684_698, 1_640_750)];
+    for (servers, by_line, by_group) in expected {
+        let network = tandem_of_panco(servers);
+        let line = total_flow(&network, Rules { group: false, line: true }).unwrap();
+        let flows = separated_flow(&network, &line, false).unwrap();
+        assert_eq!(in_ten_ns(tandem(&network, &line, &flows, 0).unwrap()), by_line, "{servers} servers by line");
+        let group = total_flow(&network, Rules::ALL).unwrap();
+        assert_eq!(in_ten_ns(tandem(&network, &group, &flows, 0).unwrap()), by_group, "{servers} servers by group");
+    }
+    let network = tandem_of_panco(4);
+    let total = total_flow(&network, Rules { group: false, line: true }).unwrap();
+    let flows = separated_flow(&network, &total, false).unwrap();
+    let bounds: Vec<i128> = (0..4).map(|flow| in_ten_ns(tandem(&network, &total, &flows, flow).unwrap())).collect();
+    assert_eq!(bounds, [462_756, 235_333, 269_279, 269_479]);
+    // Without the delays of TFA++ and SFA the program alone is worse than SFA.
+    let unknown = TotalFlow { delays: vec![SECOND; 4], ..total };
+    assert_eq!(in_ten_ns(tandem(&network, &unknown, &[], 0).unwrap()), 686_268);
 }
 
 /// A ring in which every flow passes all servers, each from its own one on.

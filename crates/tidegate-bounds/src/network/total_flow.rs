@@ -133,7 +133,7 @@ impl<'a> State<'a> {
             delays: vec![LARGE; network.servers.len()],
             services: vec![None; network.servers.len()],
             groups: vec![None; layout.edges.len()],
-            jitters: network.flows.iter().map(|flow| vec![0; flow.path.len() + 1]).collect(),
+            jitters: network.flows.iter().map(|flow| (0..=flow.path.len()).map(|hop| if hop == 0 { 0 } else { LARGE }).collect()).collect(),
         }
     }
 
@@ -220,7 +220,7 @@ impl<'a> State<'a> {
             for &(flow, hop) in &self.layout.edges[edge].flows {
                 let least = self.network.servers[server].transmission(self.network.flows[flow].shortest);
                 let behind = self.jitters[flow][hop] + self.delays[server] - least;
-                self.jitters[flow][hop + 1] = behind;
+                self.jitters[flow][hop + 1] = self.jitters[flow][hop + 1].min(behind);
             }
         }
         if self.rules.group {
@@ -349,5 +349,5 @@ impl<'a> State<'a> {
     }
 }
 
-/// The delay of a server that is not computed yet.
+/// A delay or jitter that is not computed yet.
 const LARGE: Picoseconds = 1 << 100;
