@@ -1,8 +1,9 @@
-//! How long bounds take: a thousand flows over ten hops by TFA++ and SFA, and a program of ten servers with its proof.
+//! How long bounds take: a thousand flows over ten hops by TFA++ and SFA, a program of ten servers with its proof, and requests for admission.
 //!
 //! `cargo run --release -p tidegate-bounds --example speed`
 
 use std::time::Instant;
+use tidegate_bounds::admission::{Budgets, Discipline, PortSettings, Request};
 use tidegate_bounds::curve::{Service, TokenBucket};
 use tidegate_bounds::end_to_end::EndToEnd;
 use tidegate_bounds::network::{Flow, Network, Rules, Server, separated_flow, tandem, total_flow};
@@ -58,4 +59,67 @@ fn main() {
         let bound = tandem(&network, &total, &separated, 0);
         println!("program of {servers} servers with its proof: {:.1?}, {bound:?} ps", begin.elapsed());
     }
+    admission();
+}
+
+/// Requests over five of 40 ports beside ten thousand flows, and a million flows at one port.
+fn admission() {
+    let port = |gbps: u64, ms: [i128; 2]| PortSettings {
+        rate: gbps * 1_000_000_000,
+        longest: 12_336,
+        discipline: Discipline::StrictPriority,
+        budgets: ms.map(|ms| ms * 1_000_000_000).to_vec(),
+        buffer: 1 << 50,
+    };
+    let request = |id, path, class, burst, rate| Request {
+        id,
+        path,
+        class,
+        burst,
+        rate,
+        longest: 12_336,
+        shortest: 512,
+        target: 1 << 50,
+        propagation: 0,
+    };
+    let mut lots = Lots(1);
+    let mut network = Budgets::new(vec![port(100, [20, 100]); 40]);
+    let mut path = [0; 5];
+    let mut draw = |lots: &mut Lots| {
+        let first = lots.below(36) as u32;
+        path = [0, 1, 2, 3, 4].map(|hop| first + hop);
+        (path, lots.below(2) as u16, 12_336 + lots.below(48_000), 100_000 + lots.below(6_000_000))
+    };
+    for id in 0..10_000 {
+        let (path, class, burst, rate) = draw(&mut lots);
+        let _ = network.request(&request(id, &path, class, burst, rate));
+    }
+    let (flows, begin) = (network.flows(), Instant::now());
+    let (mut admitted, mut refused) = (0u32, 0u32);
+    for id in 10_000..110_000 {
+        let (path, class, burst, rate) = draw(&mut lots);
+        match network.request(&request(id, &path, class, burst, rate)) {
+            Ok(_) => {
+                admitted += 1;
+                network.release(id);
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    let each = begin.elapsed() / 100_000;
+    println!("a request over 5 hops beside {flows} flows: {each:.1?} ({admitted} admitted and released, {refused} refused)");
+    let (large, begin) = (request(1 << 40, &[0, 1, 2, 3, 4], 0, 1 << 33, 1_000_000), Instant::now());
+    let offers = network.offers(&large, &[]);
+    println!("the offers of a refusal: {:.1?}, {offers:?}", begin.elapsed());
+    let mut one = Budgets::new(vec![port(400, [1_000, 100_000])]);
+    let before = resident();
+    let begin = Instant::now();
+    (0..1_000_000).for_each(|id| drop(one.request(&request(id, &[0], 1, 12_336, 300_000))));
+    println!("{} flows at one port: {:.1?}, {} MB", one.flows(), begin.elapsed(), (resident() - before) / 1_000_000);
+}
+
+/// The memory of this process in bytes, on Linux.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4_096
 }

@@ -13,8 +13,10 @@
 //! | [`hierarchy`] | trees of schedulers, from the link down, with shapes |
 //! | [`network`] | servers and flows; delays, jitter and backlogs for all at once |
 //! | [`end_to_end`] | the least bound of a flow, and the method that gives it |
+//! | [`admission`] | flows that come in by proven delays: budgets, the exact network, offers |
 #![warn(missing_docs)]
 
+pub mod admission;
 pub mod aggregate;
 pub mod curve;
 pub mod end_to_end;
