@@ -62,6 +62,11 @@ fn main() {
     admission();
 }
 
+/// A flow of the less or the more urgent class.
+fn request(id: u64, path: &[u32], class: u16, burst: u64, rate: u64) -> Request<'_> {
+    Request { id, path, class, burst, rate, longest: 12_336, shortest: 512, target: 1 << 50, propagation: 0 }
+}
+
 /// Requests over five of 40 ports beside ten thousand flows, and a million flows at one port.
 fn admission() {
     let port = |gbps: u64, ms: [i128; 2]| PortSettings {
@@ -71,24 +76,11 @@ fn admission() {
         budgets: ms.map(|ms| ms * 1_000_000_000).to_vec(),
         buffer: 1 << 50,
     };
-    let request = |id, path, class, burst, rate| Request {
-        id,
-        path,
-        class,
-        burst,
-        rate,
-        longest: 12_336,
-        shortest: 512,
-        target: 1 << 50,
-        propagation: 0,
-    };
     let mut lots = Lots(1);
     let mut network = Budgets::new(vec![port(100, [20, 100]); 40]);
-    let mut path = [0; 5];
-    let mut draw = |lots: &mut Lots| {
+    let draw = |lots: &mut Lots| {
         let first = lots.below(36) as u32;
-        path = [0, 1, 2, 3, 4].map(|hop| first + hop);
-        (path, lots.below(2) as u16, 12_336 + lots.below(48_000), 100_000 + lots.below(6_000_000))
+        ([0, 1, 2, 3, 4].map(|hop| first + hop), lots.below(2) as u16, 12_336 + lots.below(48_000), 100_000 + lots.below(6_000_000))
     };
     for id in 0..10_000 {
         let (path, class, burst, rate) = draw(&mut lots);
