@@ -34,7 +34,7 @@ pub struct Options {
     /// The numbers of flows
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 1_024, 65_536, 1_048_576], value_parser = clap::value_parser!(u32).range(1..))]
     flows: Vec<u32>,
-    /// Only this operation, or all those of this name before the slash
+    /// Only this operation, or all those of this name before the slash; "calls" alone for set-up and release of calls in the simulator
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }
@@ -54,19 +54,47 @@ const TRANSITION: &str = "transition/";
 /// With more classes, two policies and ten packets per class take gigabytes.
 const MOST_TRANSITION_CLASSES: u32 = 65_536;
 
+/// What measures calls in the simulator; it has no peer and is asked for by name.
+const CALLS: &str = "calls";
+
+/// Measures the CPU time of calls in the simulator.
+fn calls(is_json: bool) -> Result<(), Failure> {
+    output(cargo().args(["build", "--quiet", "--release", "--package", "tidegate-sim", "--example", CALLS]))?;
+    let text = output(&mut Command::new(target_directory()?.join("release/examples").join(CALLS)))?;
+    let rows: Vec<Vec<f64>> = text.lines().map(|line| line.split(',').filter_map(|word| word.parse().ok()).collect()).collect();
+    let mut entries = Vec::new();
+    for row in &rows {
+        let &[permanent, alone, beside, dropped] = &row[..] else {
+            return Err(Failure::Check(format!("the benchmark of calls says nothing that is understood: {text}")));
+        };
+        entries.push(serde_json::json!({"permanent": permanent, "alone_ns": alone, "beside_10_gbps_ns": beside, "dropped": dropped}));
+    }
+    if is_json {
+        println!("{:#}", serde_json::Value::Array(entries));
+        return Ok(());
+    }
+    println!("CPU time per call in the simulator, set-up and release, 100,000 calls per simulated second\n");
+    println!("{:>16}{:>12}{:>34}{:>14}", "permanent flows", "alone, ns", "with 10 Gbit/s of packets, ns", "packets lost");
+    rows.iter().for_each(|row| println!("{:>16}{:>12}{:>34}{:>14}", row[0], row[1], row[2], row[3]));
+    Ok(())
+}
+
 /// Builds both sides, measures, and prints a table or, with `--json`, an array.
 ///
 /// # Errors
 /// [`Failure::Usage`] for an unknown operation, [`Failure::Environment`] without a C compiler or DPDK, [`Failure::Check`] if the packet
 /// path allocated.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    if options.only == [CALLS] {
+        return calls(options.json);
+    }
     let programs = build(options)?;
     let operations = output(Command::new(&programs.ours).arg("list"))?;
     let of_group = |group| operations.lines().filter_map(move |line| line.strip_prefix(group)).map(str::trim);
     let is_meant = |name: &str, only: &str| name == only || name.split('/').next() == Some(only);
     for only in &options.only {
         if !GROUPS.into_iter().flat_map(of_group).any(|name| is_meant(name, only)) {
-            let names: Vec<&str> = GROUPS.into_iter().flat_map(of_group).collect();
+            let names: Vec<&str> = GROUPS.into_iter().flat_map(of_group).chain([CALLS]).collect();
             return Err(Failure::Usage(format!("no operation is called \"{only}\"; there are {}", names.join(", "))));
         }
     }

@@ -23,17 +23,26 @@ pub struct Speed {
     pub hold: u64,
     /// The flows that calls may use.
     pub places: usize,
-    /// Calls of controlled load that hold from the start.
+    /// Calls of controlled load that hold from the start, and the rate of each in bit/s.
     pub permanent: usize,
+    pub permanent_rate: u64,
     /// The best effort beside them, in bit/s.
     pub best_effort: u64,
-    /// The rate of each call, in bit/s.
+    /// The rate of each other call, in bit/s.
     pub rate: u64,
 }
 
 impl Default for Speed {
     fn default() -> Speed {
-        Speed { calls_per_second: 100_000, hold: 5000, places: 2000, permanent: 0, best_effort: 9_400_000_000, rate: 1_200_000 }
+        Speed {
+            calls_per_second: 100_000,
+            hold: 5000,
+            places: 2000,
+            permanent: 0,
+            permanent_rate: 12_000,
+            best_effort: 9_400_000_000,
+            rate: 1_200_000,
+        }
     }
 }
 
@@ -67,7 +76,11 @@ impl Speed {
         node.admission = Some(LinkSettings::new(rate(LINK), 8 * u64::from(PACKET), 1 << 40));
         let mut network = Network { nodes: vec!["in".into(), "out".into()], links: vec![node], ..Network::default() };
         for index in 0..=calls {
-            let (name, bits) = if index == calls { ("rest".to_owned(), self.best_effort) } else { (format!("call {index}"), self.rate) };
+            let (name, bits) = match index {
+                _ if index == calls => ("rest".to_owned(), self.best_effort),
+                _ if index >= self.places => (format!("permanent {index}"), self.permanent_rate),
+                _ => (format!("call {index}"), self.rate),
+            };
             let source = Source::Cbr(Cbr { rate: rate(bits), length: PACKET, random_phase: true });
             let transport = Transport { dscp: 0, protocol: 17, fragment: false, ports: Some((1, 2)) };
             let layer = Layer::V4 { source: address(index), destination: 1, transport };
@@ -77,18 +90,18 @@ impl Speed {
         let interval = Duration::from_picoseconds(2_000_000_000_000 / self.calls_per_second);
         let half = self.places / 2;
         let kinds = [
-            ("guaranteed", 0..half, Arrivals::Poisson(interval), Service::Guaranteed),
-            ("controlled load", half..self.places, Arrivals::Poisson(interval), Service::ControlledLoad),
-            ("permanent", self.places..calls, Arrivals::Permanent, Service::ControlledLoad),
+            ("guaranteed", 0..half, Arrivals::Poisson(interval), Service::Guaranteed, self.rate),
+            ("controlled load", half..self.places, Arrivals::Poisson(interval), Service::ControlledLoad, self.rate),
+            ("permanent", self.places..calls, Arrivals::Permanent, Service::ControlledLoad, self.permanent_rate),
         ];
-        for (name, flows, arrivals, service) in kinds.into_iter().filter(|kind| !kind.1.is_empty()) {
+        for (name, flows, arrivals, service, bits) in kinds.into_iter().filter(|kind| !kind.1.is_empty()) {
             network.calls.push(Calls {
                 name: name.into(),
                 flows: flows.collect(),
                 arrivals,
                 hold: Duration::from_picoseconds(self.hold * 1_000_000),
-                traffic: TrafficSpec::new(12_000, 24_000, rate(self.rate), rate(self.rate)).unwrap(),
-                target: (service == Service::Guaranteed).then_some(Target::Rate(self.rate)),
+                traffic: TrafficSpec::new(12_000, 24_000, rate(bits), rate(bits)).unwrap(),
+                target: (service == Service::Guaranteed).then_some(Target::Rate(bits)),
                 service,
                 tolerance: None,
                 enforces_reserve: false,
