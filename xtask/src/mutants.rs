@@ -1,7 +1,7 @@
 //! `cargo xtask reproduce-mutants`: every seeded fault of the core must fail a gate of `tidegate reproduce` or a test.
 //!
 //! One build holds all faults; the environment variable of `tidegate-core/src/mutants.rs` chooses one per run. Each fault names the figures and tests
-//! that should catch it, the quickest first. The build without a fault must pass all of them before.
+//! that should catch it, the quickest first. Figures are run in their short forms. The build without a fault must pass all of them before.
 
 use crate::cargo::{cargo, output, target_directory};
 use crate::failure::Failure;
@@ -120,19 +120,31 @@ const MUTANTS: &[Mutant] = &[
 /// The figures of the gates of the node for integrated services.
 const RULES: &str = "intserv/rules";
 const BLOCKING: &str = "intserv/blocking";
+const LIGHT: &str = "intserv/light-load";
+const ROGUE: &str = "intserv/non-conforming";
+const MODES: &str = "intserv/flow-modes";
+const SCALE: &str = "intserv/at-scale";
 
 /// The faults of the node for integrated services. Everything that is named has to catch the fault, not one of it. Two faults cannot be made: a
 /// flow has one queue, so its excess has no other; and no head is eligible when the round robin out of profile is asked, which the scheduler asserts.
 const INTSERV: &[Mutant] = &[
-    Mutant { name: "selective-pushout-lowest-flow", fault: "push-out always takes the lowest flow", catchers: &[Gate(RULES, "P2")] },
+    Mutant {
+        name: "selective-pushout-lowest-flow",
+        fault: "push-out always takes the lowest flow",
+        catchers: &[Gate(RULES, "P2"), Gate(RULES, "P3")],
+    },
     Mutant { name: "selective-pushout-in-turn", fault: "push-out takes flows in turn", catchers: &[Gate(RULES, "P2")] },
     Mutant {
         name: "selective-pushout-longest",
         fault: "push-out takes the flow with the most marked packets",
-        catchers: &[Gate(RULES, "P2")],
+        catchers: &[Gate(RULES, "P2"), Gate(RULES, "P3")],
     },
     Mutant { name: "selective-pushout-unmarked-first", fault: "push-out takes unmarked packets first", catchers: &[Gate(RULES, "P1")] },
-    Mutant { name: "selective-pushout-tail-drops", fault: "a full guaranteed partition drops arrivals", catchers: &[Gate(RULES, "P1")] },
+    Mutant {
+        name: "selective-pushout-tail-drops",
+        fault: "a full guaranteed partition drops arrivals",
+        catchers: &[Gate(RULES, "P1"), Gate(SCALE, "conforming guaranteed packets lost")],
+    },
     Mutant {
         name: "selective-pushout-for-marked",
         fault: "marked arrivals push out, too",
@@ -141,12 +153,17 @@ const INTSERV: &[Mutant] = &[
     Mutant {
         name: "selective-pushout-plus-tail-drops",
         fault: "a full partition of controlled load drops arrivals",
-        catchers: &[Gate(RULES, "Q1")],
+        catchers: &[
+            Gate(RULES, "Q1"),
+            Gate(RULES, "L1"),
+            Gate(ROGUE, "R3, tolerance 1 ms: conforming packets lost"),
+            Gate(SCALE, "conforming controlled-load packets lost"),
+        ],
     },
     Mutant {
         name: "selective-pushout-plus-without-longest",
         fault: "controlled load pushes out marked packets only",
-        catchers: &[Gate(RULES, "Q1")],
+        catchers: &[Gate(RULES, "Q1"), Gate(RULES, "L1"), Gate(ROGUE, "R3, tolerance 1 ms: conforming packets lost")],
     },
     Mutant {
         name: "selective-pushout-plus-is-dynamic-threshold",
@@ -171,20 +188,42 @@ const INTSERV: &[Mutant] = &[
     Mutant {
         name: "selective-pushout-plus-from-tail",
         fault: "the tail of the longest queue gives way",
-        catchers: &[Gate(RULES, "Q3"), Tests("selective_pushout", "the_register_follows_arrivals")],
+        catchers: &[Gate(RULES, "Q3"), Gate(ROGUE, "R3: its longest delay"), Tests("selective_pushout", "the_register_follows_arrivals")],
     },
     Mutant {
         name: "svc-keeps-stamp-of-pushed-out",
         fault: "the head behind one that was pushed out keeps its stamp",
-        catchers: &[Gate(RULES, "P5"), Gate(RULES, "Q2")],
+        catchers: &[
+            Gate(RULES, "P5"),
+            Gate(RULES, "Q2"),
+            Gate(ROGUE, "R3: TCP, sum"),
+            Gate(ROGUE, "R3: longest delay of conforming controlled load"),
+        ],
     },
-    Mutant { name: "intserv-without-marks", fault: "nothing is marked", catchers: &[Gate(RULES, "M1")] },
-    Mutant { name: "intserv-keeps-marks", fault: "what is in profile keeps its mark", catchers: &[Gate(RULES, "M2")] },
+    Mutant {
+        name: "intserv-without-marks",
+        fault: "nothing is marked",
+        catchers: &[Gate(RULES, "M1"), Gate(LIGHT, "R2: controlled load marked"), Gate(ROGUE, "R4")],
+    },
+    Mutant {
+        name: "intserv-keeps-marks",
+        fault: "what is in profile keeps its mark",
+        catchers: &[Gate(RULES, "M2"), Gate(LIGHT, "R2: controlled load marked")],
+    },
     Mutant { name: "svc-literal", fault: "every head starts no earlier than it becomes the head", catchers: &[Gate(RULES, "S1")] },
     Mutant {
         name: "intserv-charges",
         fault: "packets out of profile are charged",
-        catchers: &[Gate(RULES, "M1"), Gate(RULES, "S1"), Gate(RULES, "Q2"), Gate(RULES, "W2"), Gate(RULES, "A1")],
+        catchers: &[
+            Gate(RULES, "M1"),
+            Gate(RULES, "S1"),
+            Gate(RULES, "Q2"),
+            Gate(RULES, "W2"),
+            Gate(RULES, "A1"),
+            Gate(LIGHT, "R2: out of profile there"),
+            Gate(ROGUE, "R3: TCP, sum"),
+            Gate(ROGUE, "R4"),
+        ],
     },
     Mutant {
         name: "dynamic-threshold-doubled",
@@ -199,14 +238,36 @@ const INTSERV: &[Mutant] = &[
     Mutant {
         name: "svc-without-shaping",
         fault: "heads are eligible at once",
-        catchers: &[Gate(RULES, "M1"), Gate(RULES, "S1"), Gate(RULES, "P5"), Gate(RULES, "Q2")],
+        catchers: &[
+            Gate(RULES, "M1"),
+            Gate(RULES, "S1"),
+            Gate(RULES, "P5"),
+            Gate(RULES, "Q2"),
+            Gate(RULES, "Q4"),
+            Gate(RULES, "W1"),
+            Gate(RULES, "W2"),
+            Gate(RULES, "W3"),
+        ],
     },
     Mutant {
         name: "svc-virtual-time",
         fault: "eligibility follows a virtual time, as in WF2Q+",
-        catchers: &[Gate(RULES, "S1"), Gate(RULES, "W1")],
+        catchers: &[
+            Gate(RULES, "M1"),
+            Gate(RULES, "S1"),
+            Gate(RULES, "P5"),
+            Gate(RULES, "Q2"),
+            Gate(RULES, "Q4"),
+            Gate(RULES, "W1"),
+            Gate(RULES, "W2"),
+            Gate(RULES, "W3"),
+        ],
     },
-    Mutant { name: "intserv-controlled-load-first", fault: "controlled load goes before guaranteed flows", catchers: &[Gate(RULES, "S2")] },
+    Mutant {
+        name: "intserv-controlled-load-first",
+        fault: "controlled load goes before guaranteed flows",
+        catchers: &[Gate(RULES, "S2"), Gate(LIGHT, "R1: longest delay of guaranteed flows is typical")],
+    },
     Mutant { name: "arc-never", fault: "the rates of controlled load never change", catchers: &[Gate(RULES, "A1")] },
     Mutant {
         name: "arc-only-on-controlled-load",
@@ -218,8 +279,8 @@ const INTSERV: &[Mutant] = &[
         fault: "controlled load divides what the target utilisation leaves",
         catchers: &[Gate(RULES, "A1")],
     },
-    Mutant { name: "cac-always-yes", fault: "admission control admits every flow", catchers: &[Gate(BLOCKING, "E9")] },
-    Mutant { name: "cac-always-no", fault: "admission control admits no flow", catchers: &[Gate(BLOCKING, "E9")] },
+    Mutant { name: "cac-always-yes", fault: "admission control admits every flow", catchers: &[Gate(BLOCKING, "E9"), Gate(MODES, "E10")] },
+    Mutant { name: "cac-always-no", fault: "admission control admits no flow", catchers: &[Gate(BLOCKING, "E9"), Gate(MODES, "E10")] },
     Mutant {
         name: "cac-leaks-upstream",
         fault: "a refusal leaves the reservations of the hops upstream",
@@ -228,17 +289,17 @@ const INTSERV: &[Mutant] = &[
     Mutant {
         name: "cac-full-utilisation",
         fault: "admission control gives away the whole capacity",
-        catchers: &[Gate(BLOCKING, "E9, 1 Mbit/s")],
+        catchers: &[Gate(BLOCKING, "E9, 1 Mbit/s"), Gate(MODES, "E10")],
     },
     Mutant {
         name: "cac-ignores-load",
         fault: "admission control takes the measured load for 0",
-        catchers: &[Tests("admission", "measurement")],
+        catchers: &[Gate(MODES, "E10"), Tests("admission", "measurement")],
     },
     Mutant {
         name: "cac-sums-peaks",
         fault: "admission control takes the sum of the peak rates for the measured load",
-        catchers: &[Tests("admission", "measurement")],
+        catchers: &[Gate(MODES, "E10"), Tests("admission", "measurement")],
     },
 ];
 
@@ -289,7 +350,8 @@ impl Build {
             }
         };
         let Gate(id, prefix) = catcher else {
-            let Some(text) = failures(program, argument, mutant)? else { return Ok(None) };
+            let arguments: &[&str] = if matches!(catcher, Figure(_)) { &["--short", argument] } else { &[argument] };
+            let Some(text) = failures(program, arguments, mutant)? else { return Ok(None) };
             let line = text.lines().find_map(|line| {
                 line.strip_prefix("failed: ").map(|gate| format!("gate {argument}: {gate}")).or_else(|| {
                     let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
@@ -302,7 +364,7 @@ impl Build {
         let known = self.figures.borrow().get(&key).cloned();
         let text = match known {
             Some(text) => text,
-            None => failures(program, argument, mutant)?,
+            None => failures(program, &["--short", argument], mutant)?,
         };
         self.figures.borrow_mut().insert(key, text.clone());
         // A line is "failed: figure: gate".
@@ -313,9 +375,9 @@ impl Build {
 }
 
 /// What a program prints if it fails with this fault; `None` if it does not fail.
-fn failures(program: &Path, argument: &str, mutant: Option<&str>) -> Result<Option<String>, Failure> {
+fn failures(program: &Path, arguments: &[&str], mutant: Option<&str>) -> Result<Option<String>, Failure> {
     let mut command = Command::new(program);
-    command.arg(argument).env_remove(VARIABLE).env("PROPTEST_FAILURE_PERSISTENCE", "off").current_dir(std::env::temp_dir());
+    command.args(arguments).env_remove(VARIABLE).env("PROPTEST_FAILURE_PERSISTENCE", "off").current_dir(std::env::temp_dir());
     mutant.map(|name| command.env(VARIABLE, name));
     let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", program.display())))?;
     Ok((!output.status.success()).then(|| String::from_utf8_lossy(&output.stdout).into_owned()))

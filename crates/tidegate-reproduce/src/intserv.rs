@@ -14,9 +14,13 @@
 //! | `results` | what was measured there |
 //! | `figures` | the paper's figures and tables |
 //! | `blocking` | admission control against Erlang B |
+//! | `video` | flows of controlled load from a capture |
+//! | `at_scale` | 10,000 flows at 10 Gbit/s, and the same load under other policies |
+//! | `short` | figures with few seeds, for runs with seeded faults |
 
 use crate::experiment::{Experiment, Plan};
 
+mod at_scale;
 mod bench;
 mod blocking;
 mod figures;
@@ -25,6 +29,8 @@ mod lot;
 mod node;
 mod packets;
 mod results;
+mod short;
+mod video;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -41,8 +47,18 @@ pub const EXPERIMENT: Experiment = Experiment {
         Plan { id: "flood", effort: 20, run: figures::flood },
         Plan { id: "flow-modes", effort: 80, run: figures::flow_modes },
         Plan { id: "blocking", effort: 4, run: figures::blocking },
+        Plan { id: "at-scale", effort: 40, run: at_scale::at_scale },
     ],
 };
+
+/// Short forms of some figures, by the same ids.
+pub(crate) const SHORT: &[Plan] = &[
+    Plan { id: "rules", effort: 1, run: short::rules },
+    Plan { id: "light-load", effort: 1, run: short::light_load },
+    Plan { id: "non-conforming", effort: 2, run: short::non_conforming },
+    Plan { id: "flow-modes", effort: 1, run: short::flow_modes },
+    Plan { id: "at-scale", effort: 1, run: at_scale::short },
+];
 
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,13 @@ pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {
     Some((experiment, &experiment.figures[index..=index]))
 }
 
+/// The figures of an id as [`find`] has them, each in its short form where it has one.
+pub fn find_short(id: &str) -> Option<Vec<Plan>> {
+    let (experiment, figures) = find(id)?;
+    let short = if experiment.id == intserv::EXPERIMENT.id { intserv::SHORT } else { &[] };
+    Some(figures.iter().map(|plan| *short.iter().find(|short| short.id == plan.id).unwrap_or(plan)).collect())
+}
+
 /// Runs the figures in turn. `progress` gets the fraction of all work that is done, from 0 to 1.
 pub fn run(plans: &[Plan], progress: &dyn Fn(f64)) -> Vec<figure::Figure> {
     let total = f64::from(plans.iter().map(|plan| plan.effort).sum::<u32>().max(1));

@@ -164,7 +164,8 @@ impl Pushing {
 
     /// True if the queue is at least as long as the free space: for a seeded fault.
     pub(super) fn is_above_threshold(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
-        u64::from(backlog.flow_bytes(arrival.flow)) >= self.limits.bytes() - backlog.bytes()
+        let in_packets = backlog.flow_packets(arrival.flow) >= self.limits.packets() - backlog.packets();
+        in_packets || u64::from(backlog.flow_bytes(arrival.flow)) >= self.limits.bytes() - backlog.bytes()
     }
 
     /// A flow whose packets are all unmarked, by lot: for a seeded fault.

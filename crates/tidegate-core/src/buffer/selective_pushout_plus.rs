@@ -83,6 +83,9 @@ impl SelectivePushoutPlus {
             Some(Room::Marked(None))
         } else if self.register == Some(arrival.flow) || fault!(SelectivePushoutPlusWithoutLongest) {
             None
+        } else if fault!(SelectivePushoutPlusFixed) && self.register_bytes(backlog) < arrival.length {
+            // No other queue becomes the longest.
+            None
         } else {
             let everything = (backlog.packets(), backlog.bytes());
             let could_fit = self.pushing.limits.buffer_would_have_room(arrival, backlog, everything.0, everything.1);

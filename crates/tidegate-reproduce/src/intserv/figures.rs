@@ -1,7 +1,7 @@
 //! The paper's figures and tables, and our gates beside them.
 
 use super::blocking::{self, Calls};
-use super::gates::{SCENARIOS, draws, gates};
+use super::gates::{Draw, SCENARIOS, draws, gates};
 use super::lot::{Case, Load, Mode, PATHS};
 use super::node::{Options, Tolerance};
 use super::results::{Results, estimate};
@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Runs the cases in turn, each of them once.
-fn run_all<const N: usize>(cases: [Case; N], progress: &dyn Fn(f64)) -> [Results; N] {
+pub(super) fn run_all<const N: usize>(cases: [Case; N], progress: &dyn Fn(f64)) -> [Results; N] {
     let mut done = 0.0;
     cases.map(|case| {
         let known = DONE.with_borrow(|all| all.iter().find(|(known, _)| *known == case).map(|(_, results)| results.clone()));
@@ -34,12 +34,12 @@ fn run_all<const N: usize>(cases: [Case; N], progress: &dyn Fn(f64)) -> [Results
 }
 
 /// A figure with the notes that all share.
-fn figure(id: &'static str, title: &str, source: &'static str, paper: &[&str], notes: &[&str]) -> Figure {
+pub(super) fn figure(id: &'static str, title: &str, source: &'static str, paper: &[&str], notes: &[&str]) -> Figure {
     let owned = |sentences: &[&str]| sentences.iter().map(|&sentence| sentence.to_owned()).collect();
     Figure { paper: owned(paper), notes: owned(notes), ..Figure::new(id, title, source) }
 }
 
-fn with_interval(values: &[f64], decimals: usize) -> String {
+pub(super) fn with_interval(values: &[f64], decimals: usize) -> String {
     let estimate = estimate(values);
     match estimate.half_width {
         Some(half_width) => format!("{:.decimals$} ±{half_width:.decimals$}", estimate.mean),
@@ -48,7 +48,7 @@ fn with_interval(values: &[f64], decimals: usize) -> String {
 }
 
 /// The seeds' numbers, each within these limits.
-fn each(name: &str, unit: &'static str, measured: &[f64], low: f64, high: f64) -> Gate {
+pub(super) fn each(name: &str, unit: &'static str, measured: &[f64], low: f64, high: f64) -> Gate {
     let limits = |limit: f64| limit.is_finite().then(|| vec![limit; measured.len()]);
     Gate::between(name, unit, measured.to_vec(), limits(low), limits(high))
 }
@@ -137,11 +137,18 @@ pub fn rules(progress: &dyn Fn(f64)) -> Figure {
             "A fault in any of these rules fails the gate named after it: `cargo xtask reproduce-mutants intserv`.",
         ],
     );
+    figure.gates = rule_gates(&draws(false), progress);
+    figure
+}
+
+/// The gates M to A over these draws.
+pub(super) fn rule_gates(draws: &[Draw], progress: &dyn Fn(f64)) -> Vec<Gate> {
+    let mut all = Vec::new();
     for (number, (_, scenario)) in SCENARIOS.iter().enumerate() {
-        figure.gates.extend(gates(*scenario, &draws(false)));
+        all.extend(gates(*scenario, draws));
         progress((number + 1) as f64 / SCENARIOS.len() as f64);
     }
-    figure
+    all
 }
 
 /// Figures 7 and 8, Table 4: light load.
@@ -173,16 +180,7 @@ pub fn light_load(progress: &dyn Fn(f64)) -> Figure {
         Case { fixed_timeout: true, ..literal },
     ];
     let [printed, closest, tolerant, jitter, fixed] = run_all(cases, progress);
-    figure.gates.extend(common("light load", &printed, SHARP_BOUND_MS));
-    figure.gates.push(each("R1: longest delay of guaranteed flows is typical", "ms", &printed.guaranteed_ms[0], 0.9, 1.45));
-    figure.gates.push(each("R2: controlled load in profile at the last link", "Mbit/s", &printed.last_link[1], 2.40, 2.55));
-    figure.gates.push(each("R2: out of profile there", "Mbit/s", &printed.last_link[2], 0.50, 0.76));
-    figure.gates.push(each("R2: best effort there", "Mbit/s", &printed.last_link[3], 0.98, 1.02));
-    figure.gates.push(each("R2: controlled load marked on arrival at the sinks", "percent", &printed.marked, 16.0, 19.0));
-    figure.gates.push(each("R2: longest delay of controlled load", "ms", &printed.controlled_ms[0], 8.0, 20.0));
-    figure.gates.push(each("R2: controlled-load packets lost", "packets", &printed.lost[1], 0.0, 0.0));
-    figure.gates.push(each("R2: TCP, sum", "kB/s", &printed.tcp_sum(), 121.0, 128.0));
-    figure.gates.push(each("R2: TCP connections apart", "of their mean", &printed.tcp_spread(), NONE, 0.10));
+    figure.gates.extend(light_load_gates(&printed));
     figure.gates.extend(common("light load, tolerance 1 ms", &tolerant, BOUND_MS));
     figure.gates.extend(common("light load, tolerance by jitter", &jitter, BOUND_MS));
     let rows = vec![
@@ -196,6 +194,23 @@ pub fn light_load(progress: &dyn Fn(f64)) -> Figure {
     figure.tables.push(Table::new("Light load", &HEAD, rows));
     figure.charts.push(delay_chart("delays", "Delays on path G1", &printed.delays));
     figure
+}
+
+/// R1 and R2: light load under the rules as printed.
+pub(super) fn light_load_gates(printed: &Results) -> Vec<Gate> {
+    let mut gates = common("light load", printed, SHARP_BOUND_MS);
+    gates.extend([
+        each("R1: longest delay of guaranteed flows is typical", "ms", &printed.guaranteed_ms[0], 0.9, 1.45),
+        each("R2: controlled load in profile at the last link", "Mbit/s", &printed.last_link[1], 2.40, 2.55),
+        each("R2: out of profile there", "Mbit/s", &printed.last_link[2], 0.50, 0.76),
+        each("R2: best effort there", "Mbit/s", &printed.last_link[3], 0.98, 1.02),
+        each("R2: controlled load marked on arrival at the sinks", "percent", &printed.marked, 16.0, 19.0),
+        each("R2: longest delay of controlled load", "ms", &printed.controlled_ms[0], 8.0, 20.0),
+        each("R2: controlled-load packets lost", "packets", &printed.lost[1], 0.0, 0.0),
+        each("R2: TCP, sum", "kB/s", &printed.tcp_sum(), 121.0, 128.0),
+        each("R2: TCP connections apart", "of their mean", &printed.tcp_spread(), NONE, 0.10),
+    ]);
+    gates
 }
 
 /// Figures 7 and 9, Table 4: heavy load.
@@ -285,18 +300,10 @@ pub fn non_conforming(progress: &dyn Fn(f64)) -> Figure {
         Case::new(Load::H2_NC, Options::tolerant(1000).weights(1, 2)),
     ];
     let [printed, tolerant, jitter, profile, second] = run_all(cases, progress);
-    figure.gates.extend(common("printed", &printed, SHARP_BOUND_MS));
-    figure.gates.push(each("R4: conforming controlled load lost, as printed", "percent", &printed.controlled_loss, 0.4, 3.0));
-    for (name, results) in [("tolerance 1 ms", &tolerant), ("tolerance by jitter", &jitter), ("marks by profile", &profile)] {
-        figure.gates.extend(common(name, results, BOUND_MS));
-        figure.gates.push(each(&format!("R3, {name}: conforming packets lost"), "packets", &results.lost[1], 0.0, 0.0));
-    }
-    figure.gates.push(each("R3: loss of the flow that does not conform", "percent", &tolerant.rogue_loss, 71.0, 75.5));
-    figure.gates.push(each("R3: its longest delay", "ms", &tolerant.rogue_ms, 240.0, 300.0));
-    figure.gates.push(each("R3: TCP, sum", "kB/s", &tolerant.tcp_sum(), 48.0, 55.0));
-    figure.gates.push(each("R3: longest delay of conforming controlled load", "ms", &tolerant.controlled_ms[0], NONE, 24.0));
-    let ratio: Vec<f64> = tolerant.last_link[2].iter().zip(&tolerant.last_link[3]).map(|(excess, best)| excess / best).collect();
-    figure.gates.push(each("R3: out of profile beside best effort", "ratio", &ratio, 0.92, 1.08));
+    figure.gates.extend(printed_gates(&printed));
+    figure.gates.extend(tolerant_gates(&tolerant));
+    figure.gates.extend(repaired_gates("tolerance by jitter", &jitter));
+    figure.gates.extend(repaired_gates("marks by profile", &profile));
     let rows = vec![
         paper_row(["paper", "0", "heavy", "-", "< 20", "61.4"]),
         rogue_row("H1, as printed", &printed),
@@ -308,6 +315,34 @@ pub fn non_conforming(progress: &dyn Fn(f64)) -> Figure {
     figure.tables.push(Table::new("With a flow that does not conform", &ROGUE_HEAD, rows));
     figure.charts.push(delay_chart("delays", "Delays on path G1, tolerance 1 ms", &tolerant.delays));
     figure
+}
+
+/// R1 and R4: the flow that does not conform under the rules as printed.
+pub(super) fn printed_gates(printed: &Results) -> Vec<Gate> {
+    let mut gates = common("printed", printed, SHARP_BOUND_MS);
+    gates.push(each("R4: conforming controlled load lost, as printed", "percent", &printed.controlled_loss, 0.4, 3.0));
+    gates
+}
+
+/// R1 and the promise of R3 under a rule that repairs the marks.
+fn repaired_gates(name: &str, results: &Results) -> Vec<Gate> {
+    let mut gates = common(name, results, BOUND_MS);
+    gates.push(each(&format!("R3, {name}: conforming packets lost"), "packets", &results.lost[1], 0.0, 0.0));
+    gates
+}
+
+/// R1 and R3 with a tolerance of 1 ms.
+pub(super) fn tolerant_gates(tolerant: &Results) -> Vec<Gate> {
+    let mut gates = repaired_gates("tolerance 1 ms", tolerant);
+    let ratio: Vec<f64> = tolerant.last_link[2].iter().zip(&tolerant.last_link[3]).map(|(excess, best)| excess / best).collect();
+    gates.extend([
+        each("R3: loss of the flow that does not conform", "percent", &tolerant.rogue_loss, 71.0, 75.5),
+        each("R3: its longest delay", "ms", &tolerant.rogue_ms, 240.0, 300.0),
+        each("R3: TCP, sum", "kB/s", &tolerant.tcp_sum(), 48.0, 55.0),
+        each("R3: longest delay of conforming controlled load", "ms", &tolerant.controlled_ms[0], NONE, 24.0),
+        each("R3: out of profile beside best effort", "ratio", &ratio, 0.92, 1.08),
+    ]);
+    gates
 }
 
 /// Figure 12: tail drop in place of selective push-out plus.
@@ -455,21 +490,27 @@ pub fn flow_modes(progress: &dyn Fn(f64)) -> Figure {
         row.push(format!("{}, {}", blocked(&results.blocked[0]), blocked(&results.blocked[1])));
         rows.push(row);
     }
-    let one_link = |interval| Case { seconds: 200, warm_up: 1, ..case(Load::LIGHT, Mode::OneLink(interval)) };
-    let results = run_all([one_link(6250), one_link(5000), one_link(4167)], progress);
-    for (load, results) in [0.8, 1.0, 1.2].into_iter().zip(&results) {
-        let name = format!("E10, load {load}");
-        let held = estimate(&results.held).mean;
-        figure.gates.push(Gate::between(
-            format!("{name}: mean flows of controlled load"),
-            "flows",
-            vec![held],
-            Some(vec![4.6]),
-            Some(vec![5.8]),
-        ));
-        figure.gates.push(each(&format!("{name}: controlled-load packets lost"), "packets", &results.lost[1], 0.0, 0.0));
-        figure.gates.push(each(&format!("{name}: longest delay of controlled load"), "ms", &results.controlled_ms[0], NONE, 20.0));
-    }
+    figure.gates.extend(one_link_gates(8, progress));
     figure.tables.push(Table::new("Flow modes", &head, rows));
     figure
+}
+
+/// E10: on one link the measured load decides.
+pub(super) fn one_link_gates(seeds: u32, progress: &dyn Fn(f64)) -> Vec<Gate> {
+    let case = |interval| {
+        let mode = Mode::OneLink(interval);
+        Case { mode, seconds: 200, warm_up: 1, seeds, ..Case::new(Load::LIGHT, Options::literal()) }
+    };
+    let results = run_all([case(6250), case(5000), case(4167)], progress);
+    let mut gates = Vec::new();
+    for (load, results) in [0.8, 1.0, 1.2].into_iter().zip(&results) {
+        let name = format!("E10, load {load}");
+        let held = vec![estimate(&results.held).mean];
+        gates.extend([
+            Gate::between(format!("{name}: mean flows of controlled load"), "flows", held, Some(vec![4.6]), Some(vec![5.8])),
+            each(&format!("{name}: controlled-load packets lost"), "packets", &results.lost[1], 0.0, 0.0),
+            each(&format!("{name}: longest delay of controlled load"), "ms", &results.controlled_ms[0], NONE, 20.0),
+        ]);
+    }
+    gates
 }

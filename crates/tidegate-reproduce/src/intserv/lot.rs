@@ -313,7 +313,7 @@ impl Case {
     }
 }
 
-fn link(name: String, from: NodeId, to: NodeId, propagation: Duration, port: PortSetup) -> Link {
+pub(super) fn link(name: String, from: NodeId, to: NodeId, propagation: Duration, port: PortSetup) -> Link {
     Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
 }
 

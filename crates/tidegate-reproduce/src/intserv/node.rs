@@ -59,6 +59,9 @@ pub struct Options {
     pub controlled: BufferKind,
     /// The partitions in packets.
     pub partitions: [u32; 3],
+    /// The rate of the link in Mbit/s, and the longest packet in bytes.
+    pub link: f64,
+    pub packet: u32,
 }
 
 impl Options {
@@ -70,6 +73,8 @@ impl Options {
             enforces_reserve: false,
             controlled: BufferKind::SelectivePushoutPlus,
             partitions: [500, 500, 1000],
+            link: LINK,
+            packet: PACKET,
         }
     }
 
@@ -99,13 +104,13 @@ pub fn parameters(member: &Member, options: &Options) -> FlowParameters {
     let tolerance = match options.tolerance {
         Tolerance::Constant(microseconds) => microseconds * 1_000_000,
         Tolerance::Jitter => {
-            let packet = |rate: f64| f64::from(PACKET) * 8.0 / rate * 1e6;
-            member.upstream * (packet(member.rate) + packet(LINK)).ceil() as u64
+            let packet = |rate: f64| f64::from(options.packet) * 8.0 / rate * 1e6;
+            member.upstream * (packet(member.rate) + packet(options.link)).ceil() as u64
         }
     };
     // Controlled load declares 1000 packets per second, whatever rate it is given here.
     let declared = if member.service == ServiceClass::ControlledLoad { 1.0 } else { member.rate };
-    let profile = || Profile { rate: mbps(declared), burst: (member.burst + 5) * PACKET };
+    let profile = || Profile { rate: mbps(declared), burst: (member.burst + 5) * options.packet };
     FlowParameters {
         class: Some(member.service),
         rate: is_rated.then(|| mbps(member.rate)),
@@ -124,7 +129,7 @@ pub fn node(members: &[Option<Member>], options: &Options) -> PortSetup {
         let is_last = flow + 1 == members.len();
         ClassRules { name: format!("flow {flow}"), queues: 1, rules: if is_last { vec![] } else { vec![rule] } }
     };
-    let setup = Setup { intserv: options.scheduler, ..Setup::new(mbps(LINK), PACKET) };
+    let setup = Setup { intserv: options.scheduler, ..Setup::new(mbps(options.link), options.packet) };
     let flows: Vec<FlowParameters> = members.iter().map(|member| parameters(member, options)).collect();
     let scheduler: AnyScheduler = SchedulerKind::IntegratedServices.build(&setup, &flows).expect("rates are given");
     let remarks = members.iter().map(|member| {
@@ -134,14 +139,14 @@ pub fn node(members: &[Option<Member>], options: &Options) -> PortSetup {
         })
     });
     PortSetup {
-        rate: mbps(LINK),
+        rate: mbps(options.link),
         overhead: Overhead::None,
         classifier: Classifier::new(members.iter().enumerate().map(class).collect(), 1).expect("one rule per flow"),
         policers: vec![None; members.len()],
         buffer,
         scheduler,
         packet_limit: options.partitions.iter().sum(),
-        longest_frame: PACKET,
+        longest_frame: options.packet,
         remarks: Remarks::new(remarks.collect()),
     }
 }
@@ -156,7 +161,8 @@ fn buffer(members: &[Option<Member>], options: &Options) -> AnyBufferManager {
         .collect();
     let spec = |(place, kind): (usize, BufferKind)| {
         let flows: Vec<&Member> = members.iter().flatten().filter(|member| member.service == services[place]).collect();
-        let reserve = |(flow, member): (usize, &&Member)| Reserve { first_flow: Flow(flow as u32), flows: 1, bytes: member.burst * PACKET };
+        let reserve =
+            |(flow, member): (usize, &&Member)| Reserve { first_flow: Flow(flow as u32), flows: 1, bytes: member.burst * options.packet };
         let enforces = options.enforces_reserve && services[place] == ServiceClass::Guaranteed;
         let parameters = BufferParameters {
             flows: flows.len().max(1),

@@ -40,3 +40,12 @@ fn blocking_is_that_of_erlang() {
     assert!((run.of_all() - blocking::erlang_b(6, 8.0)).abs() < 0.015, "{}", run.of_all());
     assert_eq!(run.left, 0);
 }
+
+#[test]
+fn promises_hold_at_scale() {
+    let figure = super::at_scale::short(&|_| {});
+    assert!(figure.gates.len() > 5);
+    for gate in &figure.gates {
+        assert!(gate.passed(), "{}: {:?}", gate.name, gate.measured);
+    }
+}
