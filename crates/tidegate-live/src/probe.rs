@@ -166,9 +166,7 @@ impl Probe {
     /// [`ProbeError`] if the clocks cannot be brought together.
     pub fn finish(mut self) -> Result<StageTrace, ProbeError> {
         self.read_clocks();
-        let narrowest = self.readings.iter().map(|reading| reading.width).min().unwrap_or(0);
-        // A reading that was interrupted says little.
-        self.readings.retain(|reading| reading.width <= 2 * narrowest + 100);
+        keep_narrower_half(&mut self.readings);
         let ahead = self.readings.iter().map(|reading| reading.ahead);
         let (least, most) = (ahead.clone().min().unwrap_or(0), ahead.max().unwrap_or(0));
         let moved = u64::try_from(most - least).unwrap_or(u64::MAX);
@@ -198,6 +196,14 @@ impl Probe {
             records: self.records,
         })
     }
+}
+
+/// Keeps the readings that took at most as long as the middle one, at least two of several: one that was interrupted says little.
+fn keep_narrower_half(readings: &mut Vec<Reading>) {
+    let mut widths: Vec<i128> = readings.iter().map(|reading| reading.width).collect();
+    widths.sort_unstable();
+    let middle = widths.get(widths.len() / 2).copied().unwrap_or(0);
+    readings.retain(|reading| reading.width <= middle);
 }
 
 /// Nanoseconds per tick, by least squares.
@@ -323,6 +329,17 @@ mod tests {
         probe.readings.push(Reading { width: 0, ..moved });
         probe.readings[0].width = 0;
         assert!(matches!(probe.finish(), Err(ProbeError::ClockMoved(19_000..=21_000))));
+    }
+
+    #[test]
+    fn one_quick_reading_does_not_stand_for_all() {
+        let reading = |width| Reading { ticks: 0, machine: 0, ahead: 0, width };
+        let left = |widths: &[i128]| {
+            let mut readings: Vec<Reading> = widths.iter().map(|&width| reading(width)).collect();
+            keep_narrower_half(&mut readings);
+            readings.len()
+        };
+        assert_eq!([left(&[10, 900]), left(&[10, 900, 800, 9000]), left(&[10]), left(&[])], [2, 3, 1, 0]);
     }
 
     #[test]
