@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::log;
-use crate::model_rows::{self, ROWS, bad, beside, policies, port, recording};
+use crate::model_rows::{self, ROWS, bad, beside, policies, port, recording, write};
 use crate::present::print;
 use clap::Args;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_report::format_count;
 use tidegate_router::compare;
@@ -81,13 +81,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 const WAKE: &str = "wake.txt";
 const WOKEN: &str = "woken.txt";
 const BATCHED: &str = "batched.txt";
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
-        return Err(bad(path, "this is no file: give the name of a file"));
-    }
-    std::fs::write(path, text).map_err(|error| Failure::file(path, "written", &error))
-}
 
 /// Cycles per second of this machine's processor, as it says; 1 GHz if it does not.
 fn clock() -> f64 {

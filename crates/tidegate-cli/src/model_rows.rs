@@ -62,6 +62,35 @@ pub fn beside(machine: &Path, ending: &str) -> PathBuf {
     machine.with_extension(ending)
 }
 
+/// Writes a file that is one.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+        return Err(bad(path, "this is no file: give the name of a file"));
+    }
+    std::fs::write(path, text).map_err(|error| Failure::file(path, "written", &error))
+}
+
+/// The columns of [`complementary`].
+pub const COMPLEMENTARY_COLUMNS: &str = "recording,delay_us,measured,model,single_queue\n";
+
+/// Delays in steps of 2 %.
+const DELAY_STEP: f64 = 1.02;
+
+/// The parts of packets beyond each delay, a line for each.
+pub fn complementary(name: &str, found: &Comparison) -> String {
+    let ends =
+        |end: fn(f64, f64) -> f64, of: fn(&[f64]) -> Option<&f64>| found.delays.iter().filter_map(|sorted| of(sorted)).copied().reduce(end);
+    let (Some(first), Some(last)) = (ends(f64::min, <[f64]>::first), ends(f64::max, <[f64]>::last)) else { return String::new() };
+    let mut text = String::new();
+    let mut delay = first.max(1.0);
+    while delay <= last * DELAY_STEP {
+        let [measured, model, single_queue] = found.above(delay);
+        let _ = writeln!(text, "{},{:.3},{measured},{model},{single_queue}", name.replace([',', '"'], "_"), delay / 1e3);
+        delay *= DELAY_STEP;
+    }
+    text
+}
+
 /// The ending of the file of rows.
 pub const ROWS: &str = "rows.txt";
 

@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Fits of drawn blocks, from which the intervals of predictions come
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     bootstraps: u32,
+    /// Write the complementary distributions here, to be plotted: the part of packets beyond each delay
+    #[arg(long, value_name = "FILE")]
+    ccdf: Option<PathBuf>,
 }
 
 fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
@@ -89,6 +92,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if comparison.woken < 0.5 {
             text += "  The thread was busy when most packets came: there a single queue is nearly as good.\n";
         }
+    }
+    if let Some(path) = &arguments.ccdf {
+        let tables: Vec<String> = found.iter().map(|(name, (comparison, _))| model_rows::complementary(name, comparison)).collect();
+        model_rows::write(path, &(model_rows::COMPLEMENTARY_COLUMNS.to_owned() + &tables.concat()))?;
     }
     print(&text)?;
     let verdicts = found.iter().map(|(_, (comparison, _))| comparison.verdict);

@@ -39,7 +39,7 @@ fn fitted() -> TempDir {
 #[test]
 fn a_machine_that_was_fitted_is_validated_by_another_recording() {
     let folder = fitted();
-    let validate = ["validate", "machine.toml", "30k.trace", "--policy", "wire.toml", "--bootstraps", "5"];
+    let validate = ["validate", "machine.toml", "30k.trace", "--policy", "wire.toml", "--bootstraps", "5", "--ccdf", "ccdf.csv"];
     let (code, text) = model(folder.path(), &validate);
     assert_eq!(code, 0, "{text}");
     assert!(
@@ -47,6 +47,9 @@ fn a_machine_that_was_fitted_is_validated_by_another_recording() {
         "{text}"
     );
     assert_eq!(model(folder.path(), &validate), (code, text), "the same seed");
+    let ccdf = fs::read_to_string(folder.path().join("ccdf.csv")).unwrap();
+    let parts: Vec<f64> = ccdf.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
+    assert!(parts.len() > 100 && parts.is_sorted_by(|one, next| one >= next) && parts[0] > 0.99 && parts[parts.len() - 1] == 0.0, "{ccdf}");
     let machine = fs::read_to_string(folder.path().join("machine.toml")).unwrap();
     for table in ["wake", "woken", "batched"] {
         let name = format!("machine.{table}.txt");
