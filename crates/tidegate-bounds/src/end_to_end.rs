@@ -3,7 +3,7 @@
 //! Ties go to the simpler method: TFA++ before SFA, PMOO and PLP. What has no bound says why.
 
 use crate::curve::Arrival;
-use crate::network::{Network, Rules, TotalFlow, pay_multiplexing_once, separated_flow, tandem, total_flow};
+use crate::network::{Network, Rules, TotalFlow, descended, pay_multiplexing_once, separated_flow, tandem, total_flow};
 use crate::quantity::{NoBound, PICOBITS, Picoseconds, up};
 
 /// How a bound was found.
@@ -68,6 +68,16 @@ impl<'a> EndToEnd<'a> {
         let total = total_flow(network, Rules::ALL)?;
         let separated = separated_flow(network, &total, true)?;
         Ok(EndToEnd { network, total, separated })
+    }
+
+    /// The same with the bounds of cycles improved by linear programs, as far as a few steps go.
+    ///
+    /// # Errors
+    /// As [`EndToEnd::new`].
+    pub fn descend(self) -> Result<EndToEnd<'a>, NoBound> {
+        let total = descended(self.network, self.total)?;
+        let separated = separated_flow(self.network, &total, true)?;
+        Ok(EndToEnd { network: self.network, total, separated })
     }
 
     /// The bounds of the servers.

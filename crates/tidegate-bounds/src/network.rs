@@ -8,9 +8,11 @@
 //! | `separated_flow` | SFA: what the others leave, hop by hop |
 //! | `blind` | SFA and PMOO for any order of service |
 //! | `tandem` | PLP: a linear program of one path |
+//! | `descent` | from the fixed point of a cycle on: what programs of the cut cycle improve |
 //! | `program` | linear programs whose value is proven |
 
 mod blind;
+mod descent;
 mod layout;
 mod model;
 mod program;
@@ -19,6 +21,7 @@ mod tandem;
 mod total_flow;
 
 pub use blind::{pay_multiplexing_once, separated_blind};
+pub use descent::descended;
 pub use model::{Flow, Network, Server, Serving};
 pub use separated_flow::separated_flow;
 pub use tandem::tandem;

@@ -49,20 +49,30 @@ pub fn tandem(
     flow: usize,
 ) -> Result<Picoseconds, NoBound> {
     let path = &network.flows[flow].path;
+    let layout = Layout::new(network);
+    let bound = along(network, &layout, total, separated, path)?;
+    as_bound(bound + network.flows[flow].propagation)
+}
+
+/// The bound on the delay along a path that some flow takes, or begins with.
+pub(super) fn along(
+    network: &Network,
+    layout: &Layout,
+    total: &TotalFlow,
+    separated: &[Result<Picoseconds, NoBound>],
+    path: &[usize],
+) -> Result<Picoseconds, NoBound> {
     if path.len() > MOST_SERVERS {
         return Err(NoBound::Because("the path is too long for a linear program"));
     }
-    let layout = Layout::new(network);
-    let along = |path: &[usize]| {
-        let mut groups = groups(network, &layout, total, separated, path)?;
+    let solve = |servers: &[usize]| {
+        let mut groups = groups(network, layout, total, separated, servers)?;
         if groups.len() > MOST_GROUPS {
             return Err(NoBound::Because("the groups of flows are too many for a linear program"));
         }
-        let start = path.len() - network.flows[flow].path.len();
-        program(network, &layout, total, (path, start), &mut groups)?.bound()
+        program(network, layout, total, (servers, servers.len() - path.len()), &mut groups)?.bound()
     };
-    let bound = along(&extended(network, &layout, path)).or_else(|_| along(path))?;
-    as_bound(bound + network.flows[flow].propagation)
+    solve(&extended(network, layout, path)).or_else(|_| solve(path))
 }
 
 /// The path, and before it the servers that send the most to it: what limits others there limits them on the path, too.

@@ -161,3 +161,20 @@ fn rings_settle_in_whole_picoseconds_or_are_refused() {
     let by_group = total_flow(&ring(8), Rules::ALL).unwrap();
     assert!(by_group.delays.iter().sum::<Picoseconds>() <= 22_115_384_620);
 }
+
+#[test]
+fn rings_descend_from_their_fixed_point() {
+    for (load, most) in [(5, 623_356), (7, 753_102), (8, 901_121)] {
+        let network = ring(load);
+        let fixed = total_flow(&network, Rules { group: false, line: true }).unwrap();
+        let before = in_ten_ns(tandem(&network, &fixed, &[], 0).unwrap());
+        let total = descended(&network, fixed.clone()).unwrap();
+        let after = in_ten_ns(tandem(&network, &total, &[], 0).unwrap());
+        assert!(after <= most && after < before, "load {load}: {before}, then {after}");
+        assert!(total.delays.iter().zip(&fixed.delays).all(|(new, old)| new <= old));
+    }
+    // Without a cycle nothing changes.
+    let network = tandem_of_panco(4);
+    let total = total_flow(&network, Rules::ALL).unwrap();
+    assert_eq!(descended(&network, total.clone()).unwrap(), total);
+}

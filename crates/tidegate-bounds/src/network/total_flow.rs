@@ -95,19 +95,16 @@ pub fn total_flow(network: &Network, rules: Rules) -> Result<TotalFlow, NoBound>
         }
     } else {
         rounds = state.settle()?;
-        // Every bound that follows from bounds is one: by group, and by the shortest packet of each flow.
-        for _ in 0..if rules.group { MOST_PASSES } else { 1 } {
-            let before: Picoseconds = state.delays.iter().sum();
-            for server in 0..network.servers.len() {
-                state.update(server)?;
-            }
-            let after: Picoseconds = state.delays.iter().sum();
-            if (before - after) * 1_000 <= before {
-                // Less than a thousandth is gained.
-                break;
-            }
-        }
+        state.improve(if rules.group { MOST_PASSES } else { 1 })?;
     }
+    state.result(rounds)
+}
+
+/// Takes bounds on jitter that were found otherwise into account: each server is computed again from what is known.
+pub(super) fn refined(network: &Network, layout: &Layout, known: TotalFlow) -> Result<TotalFlow, NoBound> {
+    let TotalFlow { delays, services, jitters, rounds, .. } = known;
+    let mut state = State { delays, services, jitters, ..State::new(network, layout, Rules::ALL) };
+    state.improve(MOST_PASSES)?;
     state.result(rounds)
 }
 
@@ -135,6 +132,22 @@ impl<'a> State<'a> {
             groups: vec![None; layout.edges.len()],
             jitters: network.flows.iter().map(|flow| (0..=flow.path.len()).map(|hop| if hop == 0 { 0 } else { LARGE }).collect()).collect(),
         }
+    }
+
+    /// Computes all servers again: every bound that follows from bounds is one, by group and by the shortest packet of each flow.
+    fn improve(&mut self, passes: usize) -> Result<(), NoBound> {
+        for _ in 0..passes {
+            let before: Picoseconds = self.delays.iter().sum();
+            for server in 0..self.network.servers.len() {
+                self.update(server)?;
+            }
+            let after: Picoseconds = self.delays.iter().sum();
+            if (before - after) * 1_000 <= before {
+                // Less than a thousandth is gained.
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The curve of what comes over an edge.
