@@ -79,6 +79,22 @@ impl Aggregate {
         Ok(())
     }
 
+    /// Adds a bucket on a line: the lesser of the two.
+    pub(crate) fn add_on_line(&mut self, bucket: TokenBucket, line: Option<TokenBucket>) -> Result<(), NoBound> {
+        let first = line.filter(|line| line.burst < bucket.burst || line.rate < bucket.rate).unwrap_or(bucket);
+        self.burst = plus(self.burst, first.burst.min(bucket.burst))?;
+        if first.burst < bucket.burst && first.rate > bucket.rate {
+            self.rate = plus(self.rate, first.rate.into())?;
+            self.kinks.push(Kink { step: bucket.burst - first.burst, drop: first.rate - bucket.rate });
+        } else if bucket.burst < first.burst && bucket.rate > first.rate {
+            self.rate = plus(self.rate, bucket.rate.into())?;
+            self.kinks.push(Kink { step: first.burst - bucket.burst, drop: bucket.rate - first.rate });
+        } else {
+            self.rate = plus(self.rate, first.rate.min(bucket.rate).into())?;
+        }
+        Ok(())
+    }
+
     /// Adds another sum.
     pub fn add_all(&mut self, other: &Aggregate) -> Result<(), NoBound> {
         self.burst = plus(self.burst, other.burst)?;

@@ -136,6 +136,16 @@ proptest! {
         }
     }
 
+    #[test]
+    fn a_bucket_on_a_line_is_the_lesser_of_both(burst in 0u64..9, rate in 1u64..9, other in 0u64..9, fast in 1u64..9, service in services()) {
+        let (bucket, line) = (TokenBucket::of_bits(burst, rate), TokenBucket::of_bits(other, fast));
+        let mut sum = Aggregate::default();
+        sum.add_on_line(bucket, Some(line)).unwrap();
+        let both = Aggregate::of([&Arrival::new([bucket, line])]).unwrap();
+        prop_assert_eq!(sum.as_arrival().unwrap(), both.as_arrival().unwrap());
+        prop_assert_eq!(sum.delay(&service), both.delay(&service));
+    }
+
     /// What leaves a server keeps its deconvolution: it is at least the arrivals of any window less what must have been served.
     #[test]
     fn the_output_curve_covers_every_window(arrival in arrivals(), service in services()) {

@@ -1,9 +1,9 @@
 //! Bounds of a network with cycles, improved from their fixed point on.
 //!
-//! **Law.** What follows from bounds is a bound, in every step: the cycles are cut at an edge each, linear programs bound the jitter of the flows
-//! before the cuts, and total flow analysis the rest.
+//! **Law.** What follows from bounds is a bound, in every step. The cycles are cut at an edge each; linear programs bound the jitter of the flows before
+//! the cuts, and total flow analysis the rest.
 //!
-//! **Source.** derived here; A. Bouillard, Performance Evaluation 153, 2022, solves one joint program, which is tighter.
+//! **Source.** Derived here. A. Bouillard, Performance Evaluation 153, 2022, solves one joint program, which is tighter.
 //!
 //! **Cost.** Per step one program for each path up to a cut; up to six steps.
 

@@ -169,18 +169,16 @@ impl<'a> State<'a> {
                 several.add(&arrival.delayed(jitter)?)?;
             }
         }
-        let mut buckets = Vec::with_capacity(3);
+        let line = self.network.servers[from].line.filter(|_| self.rules.line);
         if several.is_empty() {
-            buckets.push(one);
-        } else {
-            several.add(&Arrival::new([one]))?;
-            buckets.extend_from_slice(several.as_arrival()?.buckets());
+            let burst = group.map_or(one.burst, |group| group.min(one.burst));
+            return sum.add_on_line(TokenBucket { burst, ..one }, line);
         }
+        several.add(&Arrival::new([one]))?;
+        let mut buckets = several.as_arrival()?.buckets().to_vec();
         let rate = buckets.iter().map(|bucket| bucket.rate).min().unwrap_or(0);
         buckets.extend(group.map(|burst| TokenBucket { burst, rate }));
-        if self.rules.line {
-            buckets.extend(self.network.servers[from].line);
-        }
+        buckets.extend(line);
         sum.add(&Arrival::new(buckets))
     }
 
