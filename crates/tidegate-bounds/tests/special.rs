@@ -1,5 +1,5 @@
-//! Bounds that are no row of two levels, against small models: windows of DWCS, shapers before a queue, greedy windows beside a flow, full
-//! buffers, and what guaranteed service leaves to controlled load.
+//! Bounds that are no row of two levels, against small models. They are of shapers before a queue, greedy windows beside a flow, full buffers,
+//! what guaranteed service leaves to controlled load, and windows of DWCS.
 
 use proptest::prelude::*;
 use tidegate_bounds::curve::{Arrival, Service, TokenBucket};
