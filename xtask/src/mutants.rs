@@ -303,9 +303,78 @@ const INTSERV: &[Mutant] = &[
     },
 ];
 
+/// The figures of the gates of the software router.
+const CLOSED_FORMS: &str = "router/rules";
+const LIVELOCK: &str = "router/livelock";
+const BUS: &str = "router/bus";
+const SHARES: &str = "router/shares";
+
+/// The faults of the software router. Everything that is named has to catch the fault, not one of it.
+const ROUTER: &[Mutant] = &[
+    Mutant {
+        name: "on-off-starts-afresh",
+        fault: "an on/off source starts at the beginning of an on period",
+        catchers: &[Gate(CLOSED_FORMS, "stationary start")],
+    },
+    Mutant {
+        name: "router-soft-first",
+        fault: "the software interrupt goes before device interrupts",
+        catchers: &[Gate(CLOSED_FORMS, "B1, interrupts")],
+    },
+    Mutant {
+        name: "router-noise-last",
+        fault: "noise goes after everything else",
+        catchers: &[Gate(CLOSED_FORMS, "B6: mean delay at 0.4")],
+    },
+    Mutant {
+        name: "router-restarts-work",
+        fault: "work that was preempted begins again",
+        catchers: &[Gate(CLOSED_FORMS, "B6: mean delay at 0.4")],
+    },
+    Mutant {
+        name: "router-draws-columns",
+        fault: "the costs of a packet are drawn column by column",
+        catchers: &[Gate("router/fidelity", "F3.10")],
+    },
+    Mutant {
+        name: "router-never-masks",
+        fault: "devices interrupt a polling thread that is awake",
+        catchers: &[Gate(LIVELOCK, "livelock, quota 8: peak")],
+    },
+    Mutant { name: "router-without-quota", fault: "polling ignores its quota", catchers: &[Gate(LIVELOCK, "livelock, quota 8")] },
+    Mutant {
+        name: "router-without-feedback",
+        fault: "the queue of the user process does not stop reception",
+        catchers: &[Gate(LIVELOCK, "livelock, screend with feedback")],
+    },
+    Mutant { name: "router-without-gate", fault: "a batch takes frames that come meanwhile", catchers: &[Gate(CLOSED_FORMS, "B9")] },
+    Mutant { name: "router-ignores-weights", fault: "the input process has the weight 1", catchers: &[Gate(SHARES, "balance")] },
+    Mutant { name: "router-ignores-batch", fault: "a process takes one packet", catchers: &[Gate(SHARES, "batch: total of the longest")] },
+    Mutant {
+        name: "router-serves-last-again",
+        fault: "the bus serves an agent until it has nothing left",
+        catchers: &[Gate(BUS, "bus, flow 1 sends too much: round robin")],
+    },
+    Mutant {
+        name: "router-returns-descriptors",
+        fault: "descriptors come back while the guard is active",
+        catchers: &[Gate(BUS, "bus, flow 3 sends too much: guard: the others keep")],
+    },
+    Mutant { name: "router-gives-whole-bus", fault: "the guard gives out all of the bus", catchers: &[Gate("router/efficiency", "eta")] },
+    Mutant { name: "router-activates-late", fault: "the guard's period is twice as long", catchers: &[Gate("router/period", "T: 99 %")] },
+];
+
+/// The groups whose faults everything named has to catch, by the names that choose them.
+const GROUPS: [(&str, &[Mutant]); 2] = [("intserv", INTSERV), ("router", ROUTER)];
+
 /// All faults.
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().chain(INTSERV)
+    MUTANTS.iter().chain(INTSERV).chain(ROUTER)
+}
+
+/// The group of a fault.
+fn group_of(mutant: &Mutant) -> Option<&'static str> {
+    GROUPS.iter().find(|(_, group)| group.iter().any(|other| other.name == mutant.name)).map(|(name, _)| *name)
 }
 
 /// A figure that was run with a fault, or with none.
@@ -430,7 +499,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     println!("without a fault: {} figures and groups of tests pass", catchers.len());
     let mut survivors = Vec::new();
     for mutant in &chosen {
-        let needs_all = INTSERV.iter().any(|other| other.name == mutant.name);
+        let needs_all = group_of(mutant).is_some();
         let mut caught = None;
         for &catcher in mutant.catchers {
             caught = build.finds(catcher, Some(mutant.name))?;
@@ -450,18 +519,20 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     if survivors.is_empty() { Ok(()) } else { Err(Failure::Check(format!("no gate and no test catches: {}", survivors.join(", ")))) }
 }
 
-/// The group of [`INTSERV`] as an argument.
-const GROUP: &str = "intserv";
+/// True for the name of a group.
+fn is_group(name: &str) -> bool {
+    GROUPS.iter().any(|(group, _)| *group == name)
+}
 
 fn selected(arguments: &[String]) -> Result<Vec<&'static Mutant>, Failure> {
-    if let Some(unknown) = arguments.iter().find(|name| **name != GROUP && all().all(|mutant| mutant.name != **name)) {
+    if let Some(unknown) = arguments.iter().find(|name| !is_group(name) && all().all(|mutant| mutant.name != **name)) {
         let names = all().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ");
-        return Err(Failure::Usage(format!("there is no seeded fault \"{unknown}\"; there are {GROUP} for all of its group, and {names}")));
+        return Err(Failure::Usage(format!(
+            "there is no seeded fault \"{unknown}\"; there are intserv and router for all of a group, and {names}"
+        )));
     }
-    let is_chosen = |mutant: &&Mutant| {
-        let is_of_group = INTSERV.iter().any(|other| other.name == mutant.name);
-        arguments.is_empty() || arguments.iter().any(|name| name == mutant.name || name == GROUP && is_of_group)
-    };
+    let is_chosen =
+        |mutant: &&Mutant| arguments.is_empty() || arguments.iter().any(|name| name == mutant.name || group_of(mutant) == Some(name));
     Ok(all().filter(is_chosen).collect())
 }
 
@@ -484,7 +555,10 @@ mod tests {
     fn faults_are_selected_by_name() {
         let count =
             |names: &[&str]| selected(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).ok().map(|found| found.len());
-        assert_eq!([count(&[]), count(&["wba-ignores-tags"]), count(&["wba"])], [Some(MUTANTS.len() + INTSERV.len()), Some(1), None]);
+        assert_eq!(
+            [count(&[]), count(&["wba-ignores-tags"]), count(&["wba"]), count(&["router"])],
+            [Some(all().count()), Some(1), None, Some(ROUTER.len())]
+        );
     }
 
     #[test]

@@ -38,7 +38,8 @@
 extern crate alloc;
 
 #[macro_use]
-mod mutants;
+#[doc(hidden)]
+pub mod mutants;
 #[macro_use]
 pub mod algorithm;
 

@@ -3,12 +3,14 @@
 //! They exist only under `--cfg tidegate_mutants`, which nothing that is shipped is compiled with. Without it [`fault`] is the constant `false`, and
 //! the compiler removes what depends on it. With it the environment variable `TIDEGATE_MUTANT` names the fault; without the variable there is none.
 
-/// True if the fault of this name was chosen.
+/// True if the fault of this name was chosen. For the crates of this workspace only.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! fault {
     ($name:ident) => {{
         #[cfg(tidegate_mutants)]
         {
-            crate::mutants::is_chosen(crate::mutants::Fault::$name)
+            $crate::mutants::is_chosen($crate::mutants::Fault::$name)
         }
         #[cfg(not(tidegate_mutants))]
         {
@@ -25,8 +27,8 @@ extern crate std;
 macro_rules! faults {
     ($($fault:ident = $name:literal,)*) => {
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(crate) enum Fault {
-            $($fault,)*
+        pub enum Fault {
+            $(#[doc = $name] $fault,)*
         }
 
         fn of_name(name: &str) -> Option<Fault> {
@@ -94,6 +96,21 @@ faults! {
     IntservIgnoresWeights = "intserv-ignores-weights",
     IntservSavesCredit = "intserv-saves-credit",
     IntservControlledLoadFirst = "intserv-controlled-load-first",
+    OnOffStartsAfresh = "on-off-starts-afresh",
+    RouterSoftFirst = "router-soft-first",
+    RouterNoiseLast = "router-noise-last",
+    RouterRestartsWork = "router-restarts-work",
+    RouterDrawsColumns = "router-draws-columns",
+    RouterNeverMasks = "router-never-masks",
+    RouterWithoutQuota = "router-without-quota",
+    RouterWithoutFeedback = "router-without-feedback",
+    RouterWithoutGate = "router-without-gate",
+    RouterIgnoresWeights = "router-ignores-weights",
+    RouterIgnoresBatch = "router-ignores-batch",
+    RouterServesLastAgain = "router-serves-last-again",
+    RouterReturnsDescriptors = "router-returns-descriptors",
+    RouterGivesWholeBus = "router-gives-whole-bus",
+    RouterActivatesLate = "router-activates-late",
     GuardIgnoresRoom = "guard-ignores-room",
     GuardWithoutClamp = "guard-without-clamp",
     GuardRemembersCredit = "guard-remembers-credit",
@@ -109,7 +126,7 @@ faults! {
 /// If it names one that does not exist.
 #[cfg(tidegate_mutants)]
 #[inline]
-pub(crate) fn is_chosen(fault: Fault) -> bool {
+pub fn is_chosen(fault: Fault) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<Fault>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| {
         let name = std::env::var("TIDEGATE_MUTANT").ok()?;

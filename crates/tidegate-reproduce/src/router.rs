@@ -13,6 +13,7 @@
 //! | `systems` | two systems under four kernels, and the guard's efficiency |
 //! | `shares` | two conflicts of processor shares |
 //! | `buses` | round robin, WF2Q+ and the guard on one bus |
+//! | `queues` | receive queues on a PCI Express link, beyond the thesis |
 
 use crate::experiment::{Experiment, Plan};
 
@@ -20,6 +21,7 @@ mod buses;
 mod fidelity;
 mod livelock;
 mod oracles;
+mod queues;
 mod shares;
 mod systems;
 mod trials;
@@ -39,6 +41,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         Plan { id: "period", effort: 12, run: buses::period },
         Plan { id: "bursts", effort: 60, run: buses::bursts },
         Plan { id: "efficiency", effort: 6, run: systems::efficiency },
+        Plan { id: "receive-queues", effort: 6, run: queues::receive_queues },
     ],
 };
 

@@ -10,6 +10,7 @@ use crate::machine::{self, Arbiter, Pci};
 use crate::nic::Nic;
 use crate::packet::Packet;
 use crate::ready_set::ReadySet;
+use tidegate_core::fault;
 
 /// What transfers frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,7 +185,10 @@ impl Bus {
     fn choose(&mut self, lane: usize, nics: &[Nic]) -> Option<usize> {
         let Bus { timing, lanes, agents, fair } = self;
         let Lane { ready, last, .. } = &lanes[lane];
-        let Some(fair) = fair else { return ready.after(*last) };
+        let Some(fair) = fair else {
+            let is_again = fault!(RouterServesLastAgain) && ready.contains(*last);
+            return if is_again { Some(*last) } else { ready.after(*last) };
+        };
         let head = |index: usize| {
             let head = agents[index].agent.head(nics)?;
             Some((index, head.flow as usize, timing.whole(agents[index].agent.is_receiver(), head.length).time))

@@ -6,6 +6,7 @@
 use crate::machine::{Machine, Variation, Work};
 use crate::packet::Packet;
 use std::ops::Range;
+use tidegate_core::fault;
 use tidegate_sim::random::Stream;
 
 /// Rows that are drawn for a synthetic variation. Each column is scaled to a mean of exactly 1.
@@ -105,7 +106,7 @@ impl Costs {
         if rows.count == 0 {
             return round(cost);
         }
-        let draw = if self.is_independent { another_draw(packet.draw, stage) } else { packet.draw };
+        let draw = if self.is_independent || fault!(RouterDrawsColumns) { another_draw(packet.draw, stage) } else { packet.draw };
         round(cost * rows.factor(draw, stage, self.means.len()))
     }
 

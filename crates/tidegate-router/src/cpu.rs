@@ -6,6 +6,7 @@
 
 use crate::packet::Packet;
 use std::ops::Range;
+use tidegate_core::fault;
 
 /// The number of levels: user, kernel (software interrupt or thread), device interrupts, noise.
 pub(crate) const LEVELS: usize = 4;
@@ -103,7 +104,7 @@ impl Cpu {
             let ran = now - self.since;
             self.used[level] += ran;
             if let Some(chunk) = &mut self.levels[level] {
-                chunk.left -= ran;
+                chunk.left -= if fault!(RouterRestartsWork) { 0 } else { ran };
             }
         }
         self.since = now;

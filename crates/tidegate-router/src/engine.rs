@@ -11,7 +11,7 @@ use crate::arrivals::Emitter;
 use crate::bus::{Agent, Bus};
 use crate::check::Invalid;
 use crate::cost::Costs;
-use crate::cpu::{Cpu, INTERRUPT, Job, LEVELS, NOISE, Then};
+use crate::cpu::{Cpu, INTERRUPT, Job, LEVELS, NOISE, Then, USER};
 use crate::guarding::Guarding;
 use crate::kernel::Kernel;
 use crate::machine::{Machine, RouterFlow};
@@ -23,6 +23,7 @@ use crate::outcome::{Batches, CoreUse, Fidelity, RouterOutcome, Trial};
 use crate::packet::Packet;
 use crate::ready_set::ReadySet;
 use std::collections::VecDeque;
+use tidegate_core::fault;
 use tidegate_core::units::Duration;
 use tidegate_sim::random::Stream;
 use tidegate_sim::time::NEVER;
@@ -360,6 +361,8 @@ impl Engine {
 #[inline]
 fn next_job(core: &mut Core, level: usize, now: u64, node: &mut Node, guarding: Option<&Guarding>) -> Option<Job> {
     match level {
+        NOISE if fault!(RouterNoiseLast) => None,
+        USER if fault!(RouterNoiseLast) => core.noise.pop_front().map(|work| Job::Fixed { work, then: Then::Nothing }),
         NOISE => core.noise.pop_front().map(|work| Job::Fixed { work, then: Then::Nothing }),
         INTERRUPT if core.activations > 0 => {
             core.activations -= 1;

@@ -5,6 +5,7 @@ use crate::check::Invalid;
 use crate::machine::{BusGuard, RouterFlow};
 use crate::node::Node;
 use crate::outcome::GuardUse;
+use tidegate_core::fault;
 use tidegate_core::guard::{Activity, Guard, GuardSettings, GuardedFlow, Ratio, Vacancies};
 
 /// The running guard.
@@ -25,14 +26,14 @@ impl Guarding {
     /// # Errors
     /// A setting that the guard refuses.
     pub(crate) fn new(settings: &BusGuard, flows: &[RouterFlow], node: &Node) -> Result<Guarding, Invalid> {
-        let period = settings.period.picoseconds();
+        let period = settings.period.picoseconds() * if fault!(RouterActivatesLate) { 2 } else { 1 };
         let guarded = |flow: &RouterFlow| {
             let frame = node.bus.timing().bytes((mean_length(&flow.source) + 0.5) as u32);
             GuardedFlow { weight: flow.weight, frame: u32::try_from(frame).unwrap_or(u32::MAX) }
         };
         let of_guard = GuardSettings {
             capacity: node.bus.timing().capacity(period),
-            efficiency: ratio(settings.efficiency),
+            efficiency: ratio(if fault!(RouterGivesWholeBus) { 1.0 } else { settings.efficiency }),
             clamp: settings.clamp.map(|clamp| Ratio { numerator: clamp, denominator: 1 }),
             threshold: ratio(settings.theta),
         };

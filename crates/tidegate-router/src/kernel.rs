@@ -15,6 +15,7 @@ pub(crate) use path::Entries;
 use path::Path;
 use polling::PollingKernel;
 use shares::SharesKernel;
+use tidegate_core::fault;
 use tidegate_sim::random::Stream;
 
 /// Any kernel.
@@ -57,6 +58,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn next(&mut self, level: usize, now: u64, node: &mut Node) -> Option<Job> {
         match (level, self) {
+            (INTERRUPT, Kernel::Interrupt(kernel)) if fault!(RouterSoftFirst) => kernel.soft(),
+            (KERNEL, Kernel::Interrupt(kernel)) if fault!(RouterSoftFirst) => kernel.interrupt(node),
             (INTERRUPT, Kernel::Interrupt(kernel)) => kernel.interrupt(node),
             (INTERRUPT, Kernel::Polling(kernel)) => kernel.interrupt(),
             (INTERRUPT, Kernel::Shares(kernel)) => kernel.interrupt(),

@@ -11,6 +11,7 @@ use crate::nic::{Nic, Sent};
 use crate::outcome::Loss;
 use crate::packet::Packet;
 use crate::ready_set::ReadySet;
+use tidegate_core::fault;
 use tidegate_sim::time::NEVER;
 
 /// The way of a flow through the machine.
@@ -104,7 +105,7 @@ impl Node {
         channel.end(&packet, bytes);
         let way = self.ways[packet.flow as usize];
         if way.output.is_none() {
-            channel.vacancy += u32::from(!self.is_guarded);
+            channel.vacancy += u32::from(!self.is_guarded || fault!(RouterReturnsDescriptors));
             self.bus.refresh(self.ports[nic].receive[index], &self.nics);
             return self.measures.leave(&packet, now);
         }

@@ -71,6 +71,7 @@ pub fn gates(points: &[Vec<RouterOutcome>], loads: &[f64]) -> Vec<Gate> {
     vec![
         Gate::at_most("livelock, interrupts: forwarded in overload", "of its peak", end(0) / peak(0), 0.2),
         Gate::at_least("livelock, quota 8: forwarded in overload", "of its peak", end(1) / peak(1), 0.98),
+        Gate::at_least("livelock, quota 8: peak", "of that of interrupts", peak(1) / peak(0), 1.6),
         between("livelock, quota 64: peak", "of that with a quota of 8", peak(2) / peak(1), 1.0, 1.05),
         Gate::at_most("livelock, no quota: forwarded in overload", "of its peak", end(3) / peak(3), 0.05),
         Gate::at_most("livelock, screend: forwarded in overload", "of its peak", end(4) / peak(4), 0.1),

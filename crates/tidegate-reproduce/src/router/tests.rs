@@ -2,7 +2,7 @@
 
 use super::systems::{self, System};
 use super::trials::Extent;
-use super::{buses, fidelity, livelock, oracles, shares};
+use super::{buses, fidelity, livelock, oracles, queues, shares};
 use crate::figure::Gate;
 
 /// One seed of 20 ms.
@@ -56,4 +56,9 @@ fn the_guard_divides_the_bus_as_a_fair_one() {
 fn a_single_queue_is_not_the_machine() {
     let loads = [10e3];
     assert_passed(&fidelity::gates(&loads, &fidelity::distances(&loads, 200, &nowhere)));
+}
+
+#[test]
+fn the_guard_divides_a_link_among_receive_queues() {
+    assert_passed(&queues::gates(&queues::points(SHORT, &nowhere)));
 }

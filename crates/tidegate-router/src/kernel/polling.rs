@@ -21,6 +21,7 @@ use crate::node::Node;
 use crate::noise::draw;
 use crate::outcome::Batches;
 use crate::packet::Packet;
+use tidegate_core::fault;
 use tidegate_sim::random::Stream;
 use tidegate_sim::time::NEVER;
 
@@ -68,9 +69,9 @@ impl PollingKernel {
             core,
             path: Path::new(machine),
             devices: machine.nics.len(),
-            quota: quota.unwrap_or(u32::MAX),
-            is_gated,
-            feedback,
+            quota: quota.filter(|_| !fault!(RouterWithoutQuota)).unwrap_or(u32::MAX),
+            is_gated: is_gated && !fault!(RouterWithoutGate),
+            feedback: feedback.filter(|_| !fault!(RouterWithoutFeedback)),
             wake,
             stream,
             is_awake: false,
@@ -91,6 +92,9 @@ impl PollingKernel {
 
     /// A device has work.
     pub(crate) fn raise(&mut self, nic: usize, now: u64, node: &mut Node) {
+        if self.is_awake && fault!(RouterNeverMasks) {
+            self.interrupt_pending = true;
+        }
         if self.is_awake || self.is_inhibited && node.completed(nic, self.core) == 0 {
             return;
         }

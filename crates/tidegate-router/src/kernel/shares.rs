@@ -22,6 +22,7 @@ use crate::node::Node;
 use crate::outcome::Loss;
 use crate::packet::Packet;
 use std::collections::VecDeque;
+use tidegate_core::fault;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Process {
@@ -78,7 +79,7 @@ impl SharesKernel {
         let mut weights = Vec::new();
         if !has_channels {
             processes.push(Process::Input);
-            weights.push(input_weight);
+            weights.push(if fault!(RouterIgnoresWeights) { 1.0 } else { input_weight });
         }
         let (mut queues, mut place) = (Vec::new(), vec![usize::MAX; flows.len()]);
         for (flow, _) in cores.iter().enumerate().filter(|&(_, &its)| its == core) {
@@ -101,7 +102,7 @@ impl SharesKernel {
             queues,
             place,
             has_channels,
-            batch,
+            batch: if fault!(RouterIgnoresBatch) { 1 } else { batch },
             estimate: estimate * u64::from(batch),
             is_awake: false,
             is_first: false,

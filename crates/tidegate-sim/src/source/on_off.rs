@@ -14,6 +14,7 @@ use crate::holding::Holding;
 use crate::random::Stream;
 use crate::time::seconds;
 use std::sync::Arc;
+use tidegate_core::fault;
 use tidegate_core::units::Rate;
 
 /// An on/off source.
@@ -91,8 +92,11 @@ impl Generator for OnOffGenerator {
         let OnOff { on, off, remainder, .. } = self.source;
         let (on_mean, off_mean) = (on.mean().picoseconds() as f64, off.mean().picoseconds() as f64);
         let starts_on = stream.uniform() * (on_mean + off_mean) < on_mean;
-        let silence = if starts_on { 0 } else { off.draw_residual(stream) };
+        let mut silence = if starts_on { 0 } else { off.draw_residual(stream) };
         self.on_left = if starts_on { on.draw_residual(stream) } else { on.draw(stream) };
+        if fault!(OnOffStartsAfresh) {
+            (silence, self.on_left) = (0, on.draw(stream));
+        }
         let begin = start.saturating_add(silence);
         match remainder {
             Remainder::Carried => {
