@@ -2,7 +2,7 @@
 //!
 //! The command that ran the traffic fills in a [`Report`]. [`terminal`] shows it as text and [`summary_json`] as JSON. [`write_all`] writes the
 //! folder: `summary.json`, `report.html` and the Parquet tables of flows, ports, classes, series, distributions, drops and replications. A
-//! [`Reproduction`] is the same for published experiments.
+//! [`Reproduction`] is the same for published experiments, a [`CapacityReport`] for what a machine forwards.
 //!
 //! Every command writes files through [`OutputFile`] and [`OutputFolder`]: a regular file or a folder of results comes to its place complete and in
 //! one step. [`Places`] keeps outputs apart from inputs and from each other.
@@ -24,6 +24,7 @@
 //! assert!(text.contains("✔ kept 12.4 ms"));
 //! ```
 
+mod capacity;
 mod capture;
 mod chart;
 mod columnar;
@@ -39,6 +40,8 @@ mod model;
 mod output;
 mod parquet_tables;
 mod places;
+mod plain;
+mod plot;
 mod quantity;
 mod reproduction;
 mod table;
@@ -46,6 +49,10 @@ mod unfinished;
 mod validate;
 mod verdict;
 
+pub use capacity::{
+    CAPACITY_SCHEMA, CapacityReport, CeilingResult, DelayQuantile, FlowLoad, ForwardingResult, LoadResult, LossCount, PauseResult,
+    capacity_json, capacity_terminal, write_capacity,
+};
 pub use capture::{CaptureResult, UnseenPackets};
 pub use error::{OutputError, ReportError};
 pub use folder::{OutputFolder, write_all};
@@ -58,7 +65,7 @@ pub use model::{
 };
 pub use output::OutputFile;
 pub use places::Places;
-pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
+pub use quantity::{format_bytes, format_count, format_packet_rate, format_rate, format_ratio, format_time};
 pub use reproduction::{
     ExperimentResult, REPRODUCTION_SCHEMA, Reproduction, Tally, reproduction_html, reproduction_json, reproduction_terminal,
     write_reproduction,

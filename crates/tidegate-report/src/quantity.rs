@@ -12,6 +12,7 @@ pub(crate) const NO_BREAK_SPACE: char = '\u{a0}';
 const SIGNIFICANT_DIGITS: usize = 4;
 
 const RATE_UNITS: &[(f64, &str)] = &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+const PACKET_RATE_UNITS: &[(f64, &str)] = &[(1e9, "Gpps"), (1e6, "Mpps"), (1e3, "kpps"), (1.0, "pps")];
 const TIME_UNITS: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps")];
 const BYTE_UNITS: &[(f64, &str)] = &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 const RATIO_UNITS: &[(f64, &str)] = &[(1e-2, "%")];
@@ -19,6 +20,11 @@ const RATIO_UNITS: &[(f64, &str)] = &[(1e-2, "%")];
 /// A rate in bits per second, such as "12.4 Mbit/s".
 pub fn format_rate(bits_per_second: f64) -> String {
     plain(rate(bits_per_second))
+}
+
+/// A rate in packets per second, such as "9.4 Mpps".
+pub fn format_packet_rate(packets_per_second: f64) -> String {
+    plain(packet_rate(packets_per_second))
 }
 
 /// A time in seconds, such as "1.25 ms".
@@ -47,6 +53,10 @@ fn plain(text: String) -> String {
 
 pub(crate) fn rate(bits_per_second: f64) -> String {
     quantity(bits_per_second, RATE_UNITS)
+}
+
+pub(crate) fn packet_rate(packets_per_second: f64) -> String {
+    quantity(packets_per_second, PACKET_RATE_UNITS)
 }
 
 pub(crate) fn time(seconds: f64) -> String {

@@ -1,41 +1,15 @@
 //! A reproduction as one self-contained page: verdicts first, then each figure with its plots, gates and tables.
 
-use super::terminal::{departures, gates, plain, verdict};
+use super::terminal::{departures, gates, verdict};
 use super::{ExperimentResult, Reproduction};
-use crate::chart::{Curve, Entry, LinePanel, entry, rounded};
-use crate::decimate;
-use crate::figure::{Axis, Chart, Figure, Verdict};
+use crate::figure::{Figure, Verdict};
 use crate::html::{self, escaped};
-use serde::Serialize;
-
-/// Points of one curve at most: a wide screen shows no more.
-const POINTS_PER_CURVE: usize = 1500;
-
-/// What the page's script draws.
-#[derive(Serialize)]
-struct Charts {
-    lines: Vec<LineChart>,
-}
-
-#[derive(Serialize)]
-struct LineChart {
-    id: String,
-    title: String,
-    legend: Vec<Entry>,
-    panels: Vec<LinePanel>,
-    axes: Axes,
-}
-
-#[derive(Serialize)]
-struct Axes {
-    x: Axis,
-    y: Axis,
-    steps: bool,
-}
+use crate::plain::plain;
+use crate::plot::{Legend, Plots, line_chart};
 
 /// The whole page as text.
 pub fn reproduction_html(reproduction: &Reproduction) -> String {
-    let mut charts = Charts { lines: Vec::new() };
+    let mut charts = Plots::default();
     let mut body = String::from("<header>\n<h1>Published experiments, run again</h1>\n<ul class=\"verdicts\">\n");
     for (experiment, figure) in reproduction.figures() {
         let (name, words) = (format!("{}/{}", experiment.id, figure.id), format!("{}: {}", figure.title, verdict(figure)));
@@ -61,7 +35,7 @@ pub fn reproduction_html(reproduction: &Reproduction) -> String {
     html::document("Published experiments", &body, &reproduction.tidegate_version, &charts)
 }
 
-fn figure_section(experiment: &ExperimentResult, figure: &Figure, charts: &mut Charts) -> String {
+fn figure_section(experiment: &ExperimentResult, figure: &Figure, charts: &mut Plots) -> String {
     let paragraphs = |open: &str, sentences: &[String]| -> String {
         sentences.iter().map(|sentence| format!("{open}{}</p>\n", escaped(sentence))).collect()
     };
@@ -90,40 +64,6 @@ fn figure_section(experiment: &ExperimentResult, figure: &Figure, charts: &mut C
     html.push_str(&paragraphs("<p class=\"note\">", &figure.notes));
     html.push_str("</section>\n");
     html
-}
-
-/// One colour per name within a figure.
-#[derive(Default)]
-struct Legend {
-    names: Vec<String>,
-}
-
-impl Legend {
-    fn slot(&mut self, name: &str) -> i32 {
-        let known = self.names.iter().position(|known| known == name);
-        let index = known.unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
-        i32::try_from(index).unwrap_or(i32::MAX)
-    }
-}
-
-fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> LineChart {
-    let mut legend: Vec<Entry> = Vec::new();
-    let mut panels = Vec::new();
-    for panel in &chart.panels {
-        let mut curves = Vec::new();
-        for curve in &panel.curves {
-            let entry = entry(&mut legend, &curve.name, |name| colours.slot(name));
-            let (x, y) = decimate::series(&curve.x, &curve.y, POINTS_PER_CURVE);
-            let thin = |values: Vec<f64>| values.into_iter().map(rounded).collect();
-            curves.push(Curve { entry, x: thin(x), y: thin(y) });
-        }
-        panels.push(LinePanel { run: panel.name.clone(), curves });
-    }
-    let axes = Axes { x: chart.x, y: chart.y, steps: chart.steps };
-    LineChart { id, title: chart.title.clone(), legend, panels, axes }
 }
 
 #[cfg(test)]

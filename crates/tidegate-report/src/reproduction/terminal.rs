@@ -1,8 +1,9 @@
 //! A reproduction as text for a terminal: all figures at one glance, then each with its gates.
 
 use super::Reproduction;
-use crate::figure::{Figure, Gate, Table, Verdict};
-use crate::grid::{Cell, Grid, Tone, number_column, text_column};
+use crate::figure::{Figure, Gate, Verdict};
+use crate::grid::{Cell, Grid, Tone, text_column};
+use crate::plain::{plain, unbroken, wrapped};
 use crate::quantity::NO_BREAK_SPACE;
 use crate::table::{TerminalOptions, heading, render};
 
@@ -68,14 +69,6 @@ pub(super) fn gates(figure: &Figure) -> Grid {
         vec![Cell::plain(&gate.name), Cell::plain(list(&gate.measured)), Cell::plain(band), outcome(String::new(), gate.verdict())]
     };
     Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
-}
-
-/// A table as it is.
-pub(super) fn plain(table: &Table) -> Grid {
-    let column = |(index, head): (usize, &String)| if index > 0 { number_column(head) } else { text_column(head) };
-    let columns = table.head.iter().enumerate().map(column).collect();
-    let row = |row: &Vec<String>| row.iter().map(|cell| Cell::plain(unbroken(cell))).collect();
-    Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }
 }
 
 /// The band with its unit: "10 20 30 cells", "at most 5 slots", "9 20 ± 1 cells", "47 94 Mbyte/s ± 2 %".
@@ -146,30 +139,6 @@ fn outcome(text: String, verdict: Verdict) -> Cell {
         Verdict::Failed => Tone::Failed,
     };
     Cell { tone, ..Cell::plain(text) }
-}
-
-fn unbroken(text: &str) -> String {
-    text.replace(' ', &NO_BREAK_SPACE.to_string())
-}
-
-/// A sentence as lines of at most `width` columns.
-fn wrapped(sentence: &str, width: u16) -> String {
-    let limit = usize::from(width.max(40));
-    let (mut text, mut length) = (String::new(), 0);
-    for word in sentence.split_whitespace() {
-        let more = word.chars().count();
-        if length > 0 && length + 1 + more > limit {
-            text.push_str("\n  ");
-            length = 2;
-        } else if length > 0 {
-            text.push(' ');
-            length += 1;
-        }
-        text.push_str(word);
-        length += more;
-    }
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

@@ -1,0 +1,66 @@
+//! Charts of figures as the page's script takes them.
+
+use crate::chart::{Curve, Entry, LinePanel, entry, rounded};
+use crate::decimate;
+use crate::figure::{Axis, Chart};
+use serde::Serialize;
+
+/// Points of one curve at most: a wide screen shows no more.
+const POINTS_PER_CURVE: usize = 1500;
+
+/// What the page's script draws.
+#[derive(Default, Serialize)]
+pub(crate) struct Plots {
+    pub(crate) lines: Vec<LineChart>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct LineChart {
+    id: String,
+    title: String,
+    legend: Vec<Entry>,
+    panels: Vec<LinePanel>,
+    axes: Axes,
+}
+
+#[derive(Serialize)]
+struct Axes {
+    x: Axis,
+    y: Axis,
+    steps: bool,
+}
+
+/// One colour per name within a figure.
+#[derive(Default)]
+pub(crate) struct Legend {
+    names: Vec<String>,
+}
+
+impl Legend {
+    fn slot(&mut self, name: &str) -> i32 {
+        let known = self.names.iter().position(|known| known == name);
+        let index = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        i32::try_from(index).unwrap_or(i32::MAX)
+    }
+}
+
+/// A chart for the page, in the colours of its figure.
+pub(crate) fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> LineChart {
+    let mut legend: Vec<Entry> = Vec::new();
+    let mut panels = Vec::new();
+    for panel in &chart.panels {
+        let mut curves = Vec::new();
+        for curve in &panel.curves {
+            let entry = entry(&mut legend, &curve.name, |name| colours.slot(name));
+            let (x, y) = decimate::series(&curve.x, &curve.y, POINTS_PER_CURVE);
+            let thin = |values: Vec<f64>| values.into_iter().map(rounded).collect();
+            curves.push(Curve { entry, x: thin(x), y: thin(y) });
+        }
+        panels.push(LinePanel { run: panel.name.clone(), curves });
+    }
+    let axes = Axes { x: chart.x, y: chart.y, steps: chart.steps };
+    LineChart { id, title: chart.title.clone(), legend, panels, axes }
+}
