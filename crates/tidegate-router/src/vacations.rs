@@ -8,7 +8,7 @@
 //! | batch, over all rounds, empty ones too | `l E[V] / (1 - rho)` |
 //! | wait | `l E[S^2] / (2 (1 - rho)) + E[V^2] / (2 E[V]) + rho E[V] / (1 - rho)` |
 //!
-//! **Source.** Takagi, "Queueing Analysis", vol. 1, 1991, section 2.2: M/G/1 with vacations and gated service.
+//! **Source.** Takagi, "Queueing Analysis", vol. 1, 1991: M/G/1 with vacations and gated service.
 
 /// Moments of a time: seconds, and seconds squared.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -13,6 +13,7 @@ use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{Marks, OutOfProfile, ServiceClass, Shares, Stamping};
 use tidegate_core::shaper::Bucket;
+use tidegate_router::{Arbiter, Level};
 pub use tidegate_sim::SourceKind;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKind};
 
@@ -101,6 +102,35 @@ leaf! { NodeReading, "reading of the node", "a reading of the node", [
     ("repaired", NodeReading::Repaired, "conforming classes lose nothing: packets may come early by a tolerance, and each guaranteed class has a part of the buffer to itself"),
     ("paper", NodeReading::Paper, "as published: a packet that comes early by any amount leaves marked, and marked packets are the first to be lost"),
 ] }
+
+/// How a machine's kernel schedules its path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KernelKind {
+    Interrupt,
+    Polling,
+    Shares,
+}
+
+/// The kind of a machine's bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BusKind {
+    Pci,
+    Pcie,
+}
+
+/// When noise comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoiseKind {
+    Periodic,
+    Poisson,
+}
+
+/// Where factors on costs come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VariationKind {
+    Lognormal,
+    Rows,
+}
 
 registered! {
     /// A registered scheduler.
@@ -212,6 +242,39 @@ named! {
     EncapsulationName(Encapsulation), "encapsulation", "an encapsulation" {
         "vc-multiplexed" => Encapsulation::VcMultiplexed, "nothing: each connection carries one protocol";
         "llc-snap" => Encapsulation::LlcSnap, "8 bytes of LLC/SNAP, which name the protocol";
+    }
+    /// How a machine's kernel schedules its path.
+    KernelName(KernelKind), "kind of kernel", "a kind of kernel" {
+        "interrupt" => KernelKind::Interrupt, "device interrupts receive, a software interrupt forwards";
+        "polling" => KernelKind::Polling, "a thread per core polls the interfaces in turn, each packet to completion";
+        "shares" => KernelKind::Shares, "processes for input, for each flow and for output share a core by WF2Q+ over the time they used";
+    }
+    /// The bus between a machine's interfaces and memory.
+    BusName(BusKind), "kind of bus", "a kind of bus" {
+        "pci" => BusKind::Pci, "a shared parallel bus: one transfer at a time, in either direction";
+        "pcie" => BusKind::Pcie, "a serial link with a direction each way, in transaction-layer packets";
+    }
+    /// How a bus chooses among its agents.
+    ArbiterName(Arbiter), "arbiter", "an arbiter" {
+        "round-robin" => Arbiter::RoundRobin, "in turn, whatever the lengths";
+        "wf2q+" => Arbiter::Wf2qPlus, "WF2Q+ among flows by their weights, one frame per choice";
+    }
+    /// The priority of work on a core.
+    LevelName(Level), "level", "a level" {
+        "interrupt" => Level::Interrupt, "the device interrupt, which preempts all other levels";
+        "soft" => Level::Soft, "the software interrupt";
+        "thread" => Level::Thread, "a kernel thread";
+        "user" => Level::User, "a user process, the lowest level";
+    }
+    /// When noise comes.
+    NoiseName(NoiseKind), "kind of noise", "a kind of noise" {
+        "periodic" => NoiseKind::Periodic, "at every interval, from a random phase";
+        "poisson" => NoiseKind::Poisson, "at any time, with the interval as the mean";
+    }
+    /// Where factors on costs come from.
+    VariationName(VariationKind), "kind of variation", "a kind of variation" {
+        "lognormal" => VariationKind::Lognormal, "lognormal with mean 1, with a part that all stages of a packet share";
+        "rows" => VariationKind::Rows, "measured rows, one drawn per packet, so that its costs stay correlated";
     }
     /// When cells are fetched from host memory.
     PrefetchName(Prefetch), "prefetch", "a way to fetch cells" {

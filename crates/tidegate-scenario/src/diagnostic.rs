@@ -127,6 +127,17 @@ pub struct Problems {
 }
 
 impl Problems {
+    /// A file that cannot be read at all.
+    pub(crate) fn of_file(problem: String) -> Problems {
+        let diagnostic = Diagnostic { severity: Severity::Error, problem, span: None, label: String::new(), context: None, help: None };
+        Problems { diagnostics: vec![diagnostic], sources: Arc::default() }
+    }
+
+    /// True if a file could not be read at all.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self.diagnostics.as_slice(), [only] if only.span.is_none())
+    }
+
     /// Draws the first twenty errors and the first twenty warnings, and counts the others. A finding is drawn with problem, file, line, column,
     /// the line with the place marked, and what would be right. Control characters are escaped.
     pub fn render(&self, colour: bool) -> String {

@@ -1,11 +1,12 @@
 //! Lists every kind of value. The loader judges a scalar by the name of its leaf, so that all wrong values are reported at once.
 
 use crate::choice::{
-    Admission, ArrivalsName, BufferName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, MarksName,
-    NodeReading, OutOfProfileName, PolicerName, PresetName, ReadingName, SchedulerName, ServiceClassName, SharesName, SourceKind,
-    StampingName, ViolationName,
+    Admission, ArbiterName, ArrivalsName, BufferName, BusName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding,
+    KernelName, LateName, LevelName, MarksName, NodeReading, NoiseName, OutOfProfileName, PolicerName, PresetName, ReadingName,
+    SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, VariationName, ViolationName,
 };
 use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
+use crate::machine::value::{Amount, Bandwidth, Frequency, PacketRate, Part, Wake};
 use crate::overhead::Overhead;
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period, Ratio};
@@ -33,5 +34,5 @@ leaves! {
     Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
-    PresetName, NodeReading
+    PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
 }

@@ -13,6 +13,7 @@
 //! | [`policy`] | what an output port does with its packets |
 //! | [`simulation`] | the network and the experiment |
 //! | [`promise`] | promises, and whether they were kept |
+//! | [`machine`] | machine files: a machine that forwards frames, its flows, and a question |
 //! | [`units`] | quantities, read and printed |
 //! | [`bounds`] | guaranteed rates and longest gaps of every port |
 //! | [`guarantee`] | guaranteed rates, or the reason why there is none |
@@ -41,6 +42,7 @@
 pub mod bounds;
 pub mod diagnostic;
 pub mod guarantee;
+pub mod machine;
 mod partition;
 pub mod policy;
 pub mod promise;
@@ -72,6 +74,7 @@ mod slots;
 mod source;
 mod structure;
 mod tcp;
+mod text;
 mod tree;
 mod value;
 

@@ -11,6 +11,7 @@ use crate::preset;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
+use crate::text::read_text;
 use crate::units::print_duration;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
@@ -93,19 +94,8 @@ pub fn load_policies(path: &Path, overrides: &[String]) -> Result<Scenario, Prob
 }
 
 fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Scenario, Problems> {
-    let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|error| format!("it is not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))
-    });
-    match text {
-        Ok(text) => parse(&name, &text, overrides, captures),
-        Err(problem) => {
-            let span = None;
-            let problem = format!("cannot read {name}: {problem}");
-            let diagnostic = Diagnostic { severity: Severity::Error, problem, span, label: String::new(), context: None, help: None };
-            Err(Problems { diagnostics: vec![diagnostic], sources: Arc::default() })
-        }
-    }
+    let text = read_text(path).map_err(Problems::of_file)?;
+    parse(&path.display().to_string(), &text, overrides, captures)
 }
 
 /// Reads a text as [`load`] reads a file, without overrides and without access to other files. Never panics, whatever the text.

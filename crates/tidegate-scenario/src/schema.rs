@@ -1,6 +1,7 @@
 //! The JSON Schema of scenario and policy files, derived from the tables of the loader.
 
 use crate::document::File;
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::sync::OnceLock;
@@ -8,11 +9,14 @@ use std::sync::OnceLock;
 /// The JSON Schema (draft 2020-12) for editors. Keys that begin with `x-` are for the reference and the loader.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(|| {
-        let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>().to_value();
-        drop_null(&mut schema);
-        schema
-    })
+    SCHEMA.get_or_init(schema_of::<File>)
+}
+
+/// The schema of a kind of file.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
+    drop_null(&mut schema);
+    schema
 }
 
 /// Removes `null`: TOML has none, and an optional key may be absent.

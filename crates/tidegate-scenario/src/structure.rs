@@ -16,7 +16,7 @@ pub fn judge(root: &Spanned<DeTable<'_>>, schema: &Value, findings: &mut Vec<Dia
 
 /// The schema of the key `segment` below `schema`, if there is one.
 pub fn below<'a>(schema: &'a Value, root: &'a Value, segment: &str) -> Option<&'a Value> {
-    let schema = resolve(schema, &root["$defs"]);
+    let schema = table_of(resolve(schema, &root["$defs"]), &root["$defs"]);
     match schema["properties"].get(segment) {
         Some(property) => Some(resolve(property, &root["$defs"])),
         None => schema.get("additionalProperties").filter(|rest| rest.is_object()).map(|rest| resolve(rest, &root["$defs"])),
@@ -33,6 +33,13 @@ fn resolve<'a>(schema: &'a Value, definitions: &'a Value) -> &'a Value {
         Some(name) => &definitions[name],
         None => schema,
     }
+}
+
+/// The table, where a table may replace a value.
+fn table_of<'a>(schema: &'a Value, definitions: &'a Value) -> &'a Value {
+    let options = schema["anyOf"].as_array().filter(|_| schema.get(LEAF).is_none());
+    let mut options = options.into_iter().flatten().map(|option| resolve(option, definitions));
+    options.find(|option| option["type"] == "object").unwrap_or(schema)
 }
 
 /// A value of the tree as a scalar.
@@ -59,6 +66,12 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn value(&mut self, value: &Spanned<DeValue<'_>>, schema: &Value, path: &str) {
         let schema = resolve(schema, self.definitions);
+        let table = table_of(schema, self.definitions);
+        if !std::ptr::eq(table, schema) {
+            let is_table = value.get_ref().is_table();
+            let leaf = schema["anyOf"].as_array().into_iter().flatten().find(|option| option.get(LEAF).is_some());
+            return self.value(value, leaf.filter(|_| !is_table).unwrap_or(table), path);
+        }
         if schema.get(LEAF).is_some() {
             if let Err(problem) = check(schema, &scalar(value.get_ref())) {
                 self.findings.push(Diagnostic::error(value.span(), format!("{path}: {problem}")));

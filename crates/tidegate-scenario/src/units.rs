@@ -93,6 +93,36 @@ const RATIO: Quantity = Quantity {
     hint: |_| None,
 };
 
+const FREQUENCY: Quantity = Quantity {
+    what: "a frequency",
+    example: "\"3 GHz\"",
+    finest: "1 Hz",
+    units: &[("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)],
+    fractions_from: 1,
+    also: &[],
+    hint: |_| None,
+};
+
+const BANDWIDTH: Quantity = Quantity {
+    what: "a bandwidth",
+    example: "\"40 GB/s\"",
+    finest: "1 B/s",
+    units: &[("B/s", 1), ("kB/s", 1_000), ("MB/s", 1_000_000), ("GB/s", 1_000_000_000)],
+    fractions_from: 1,
+    also: &[("TB/s", 1_000_000_000_000)],
+    hint: |_| None,
+};
+
+const PACKET_RATE: Quantity = Quantity {
+    what: "a packet rate",
+    example: "\"9 Mpps\"",
+    finest: "1 pps",
+    units: &[("pps", 1), ("kpps", 1_000), ("Mpps", 1_000_000), ("Gpps", 1_000_000_000)],
+    fractions_from: 1,
+    also: &[],
+    hint: |_| None,
+};
+
 /// Regular expressions that the written forms match, for editors. They are looser than the parsers.
 pub(crate) mod pattern {
     pub const RATE: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G)?(bit|B)/s *$";
@@ -103,6 +133,9 @@ pub(crate) mod pattern {
     pub const WINDOW: &str = r"^ *window +[0-9]+ +of +[0-9]+ *$";
     pub const PERIOD: &str = r"^ *([0-9]+ *slots?|[0-9]+(\.[0-9]+)? *(ps|ns|us|µs|μs|ms|s|min|h)) *$";
     pub const RATIO: &str = r"^ *[0-9]+(\.[0-9]+)? *% *$";
+    pub const FREQUENCY: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G)?Hz *$";
+    pub const BANDWIDTH: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G|T)?B/s *$";
+    pub const PACKET_RATE: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G)?pps *$";
 }
 
 /// A share of a whole, exact to a billionth: `0.1 %` is 1,000,000 billionths.
@@ -230,6 +263,44 @@ pub fn ratio(text: &str) -> Result<Ratio, String> {
         Ok(billionths) if billionths <= Ratio::WHOLE => Ok(Ratio(billionths)),
         _ => Err(format!("the share {} is more than 100 %", text.trim())),
     }
+}
+
+/// Reads a frequency such as `3 GHz`, between 1 kHz and 1000 GHz.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn frequency(text: &str) -> Result<u64, String> {
+    within(FREQUENCY.read(text)?, 1_000, 1_000_000_000_000, || format!("the frequency {} is outside 1 kHz to 1000 GHz", text.trim()))
+}
+
+/// Reads a bandwidth such as `40 GB/s`, in bytes per second, up to 1000 TB/s.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn bandwidth(text: &str) -> Result<u64, String> {
+    within(BANDWIDTH.read(text)?, 1, 1_000_000_000_000_000, || format!("the bandwidth {} is outside 1 B/s to 1000 TB/s", text.trim()))
+}
+
+/// Reads a packet rate such as `9 Mpps`, up to 1000 Gpps.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn packet_rate(text: &str) -> Result<u64, String> {
+    within(PACKET_RATE.read(text)?, 1, 1_000_000_000_000, || format!("the packet rate {} is outside 1 pps to 1000 Gpps", text.trim()))
+}
+
+fn within(value: u128, least: u128, most: u128, problem: impl FnOnce() -> String) -> Result<u64, String> {
+    u64::try_from(value).ok().filter(|_| (least..=most).contains(&value)).ok_or_else(problem)
+}
+
+/// Writes a frequency so that [`frequency`] reads the same value: `3 GHz`.
+pub fn print_frequency(hertz: u64) -> String {
+    FREQUENCY.print(u128::from(hertz))
+}
+
+/// Writes a packet rate so that [`packet_rate`] reads the same value: `9.4 Mpps`.
+pub fn print_packet_rate(packets_per_second: u64) -> String {
+    PACKET_RATE.print(u128::from(packets_per_second))
 }
 
 /// Writes a rate so that [`rate`] reads the same value: `155.52 Mbit/s`.

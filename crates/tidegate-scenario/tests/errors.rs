@@ -1,4 +1,4 @@
-//! Error messages, word for word: every `errors/*.toml` is refused with the text beside it.
+//! Error messages, word for word: every `errors/*.toml` and, as a machine file, every `machines/*.toml` is refused with the text beside it.
 //!
 //! Lines that begin with `#! --set` are overrides. After a change that is meant, `TIDEGATE_BLESS=1 cargo test -p tidegate-scenario` writes
 //! the texts anew; read the difference before keeping it.
@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn files() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir("tests/errors").unwrap().map(|entry| entry.unwrap().path()).collect();
+    let folders = ["tests/errors", "tests/machines"].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let mut files: Vec<PathBuf> = folders.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
     files
@@ -16,8 +17,13 @@ fn files() -> Vec<PathBuf> {
 fn refusal(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let overrides: Vec<String> = text.lines().filter_map(|line| line.strip_prefix("#! --set ")).map(str::to_owned).collect();
-    match tidegate_scenario::load(path, &overrides) {
-        Ok(_) => "accepted".to_owned(),
+    let loaded = if path.starts_with("tests/machines") {
+        tidegate_scenario::machine::load(path, &overrides).map(drop)
+    } else {
+        tidegate_scenario::load(path, &overrides).map(drop)
+    };
+    match loaded {
+        Ok(()) => "accepted".to_owned(),
         Err(problems) => problems.render(false),
     }
 }
@@ -47,7 +53,9 @@ fn every_bad_file_is_refused_in_these_words() {
 fn every_refusal_names_file_line_and_column() {
     for path in files() {
         let text = refusal(&path);
-        let place = text.contains(&format!("--> {}:", path.display())) || text.contains("--> --set:");
+        // A machine file may name another, which is then the place.
+        let is_elsewhere = path.starts_with("tests/machines") && text.contains("--> tests/machines/");
+        let place = text.contains(&format!("--> {}:", path.display())) || text.contains("--> --set:") || is_elsewhere;
         assert!(place, "{}:\n{text}", path.display());
         assert!(text.contains('^'), "{}:\n{text}", path.display());
         assert!(!text.contains('\u{1b}'), "plain text has no colour");

@@ -1,17 +1,52 @@
-//! `docs/scenario-reference.md` and the schema say the same.
+//! `docs/scenario-reference.md`, `docs/machine-reference.md` and the schemas say the same.
 //!
-//! The tables of the reference are made from the schema. After a change that is meant, `TIDEGATE_BLESS=1 cargo test -p tidegate-scenario`
+//! The tables of the references are made from the schemas. After a change that is meant, `TIDEGATE_BLESS=1 cargo test -p tidegate-scenario`
 //! writes them anew; the text around them is written by hand.
 
 use serde_json::Value;
 use std::fmt::Write;
-use tidegate_scenario::{parse_str, schema};
+use tidegate_scenario::{Problems, machine, parse_str, schema};
 
-const PATH: &str = "../../docs/scenario-reference.md";
+/// A page of reference, and what it describes.
+struct Reference {
+    path: &'static str,
+    schema: &'static Value,
+    /// The sections in the order of the page: heading and the name of the table in the schema.
+    sections: &'static [(&'static str, &'static str)],
+    /// Tables that another page describes.
+    elsewhere: &'static [&'static str],
+    /// What the first line of an example holds.
+    mark: &'static str,
+    examples: usize,
+    load: fn(&str) -> Result<(), Problems>,
+}
+
+fn references() -> [Reference; 2] {
+    [
+        Reference {
+            path: "../../docs/scenario-reference.md",
+            schema: schema(),
+            sections: SECTIONS,
+            elsewhere: &[],
+            mark: "[policy.",
+            examples: 3,
+            load: |text| parse_str("reference", text).map(drop),
+        },
+        Reference {
+            path: "../../docs/machine-reference.md",
+            schema: machine::schema(),
+            sections: MACHINE_SECTIONS,
+            elsewhere: &["SourceTable", "MixTable"],
+            mark: "[machine]",
+            examples: 1,
+            load: |text| machine::parse_str("reference", text).map(drop),
+        },
+    ]
+}
+
 const BEGIN: &str = "<!-- The tables from here on are made from the schema. -->\n";
 const END: &str = "<!-- End of the tables. -->\n";
 
-/// The sections in the order of the reference: heading and the name of the table in the schema.
 const SECTIONS: &[(&str, &str)] = &[
     ("Top level", ""),
     ("`[policy.NAME]`", "PolicyTable"),
@@ -43,17 +78,36 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`header` of a flow", "HeaderTable"),
 ];
 
+const MACHINE_SECTIONS: &[(&str, &str)] = &[
+    ("Top level", ""),
+    ("`[machine]`", "MachineTable"),
+    ("`[machine.bus]`", "BusTable"),
+    ("`[[machine.nic]]`", "NicTable"),
+    ("`[machine.kernel]`", "KernelTable"),
+    ("`feedback` of a kernel", "FeedbackTable"),
+    ("`[machine.overheads]`", "OverheadsTable"),
+    ("Each of the overheads", "WorkTable"),
+    ("`[[machine.stage]]`", "StageTable"),
+    ("`[machine.variation]`", "VariationTable"),
+    ("`[[machine.noise]]`", "NoiseTable"),
+    ("`cost` of noise, `wake` of a kernel", "DistributionTable"),
+    ("`[machine.guard]`", "GuardTable"),
+    ("`[[flow]]`", "MachineFlowTable"),
+    ("`[question]`", "QuestionTable"),
+    ("`[question.promise]`", "MachinePromiseTable"),
+];
+
 fn section<'a>(schema: &'a Value, name: &str) -> &'a Value {
     if name.is_empty() { schema } else { &schema["$defs"][name] }
 }
 
-fn tables() -> String {
-    let schema = schema();
+fn tables(reference: &Reference) -> String {
+    let schema = reference.schema;
     let mut text = String::new();
     let mut explained = Vec::new();
-    for (heading, name) in SECTIONS {
+    for (heading, name) in reference.sections {
         let table = section(schema, name);
-        let _ = write!(text, "\n## {heading}\n\n{}\n\n", paragraph(table));
+        let _ = write!(text, "\n## {heading}\n\n{}\n\n", paragraph(table, schema));
         text += "| key | value | default | example | meaning |\n|---|---|---|---|---|\n";
         let required: Vec<&str> = table["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let (first, rest): (Vec<_>, Vec<_>) =
@@ -67,7 +121,8 @@ fn tables() -> String {
                 (false, value) => format!("`{}`", cell(&as_toml(value))),
             };
             let example = format!("`{key} = {}`", cell(&example(property)));
-            let _ = writeln!(text, "| `{key}` | {} | {default} | {example} | {} |", cell(&kind(property)), cell(&paragraph(property)));
+            let _ =
+                writeln!(text, "| `{key}` | {} | {default} | {example} | {} |", cell(&kind(property)), cell(&paragraph(property, schema)));
             // What a value means is said where it first occurs.
             let kind = property["x-value"].to_string();
             let is_new = !explained.contains(&kind);
@@ -94,9 +149,9 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn paragraph(schema: &Value) -> String {
-    let own = schema["description"].as_str();
-    let resolved = schema["$ref"].as_str().map(|reference| &section(self::schema(), reference.rsplit('/').next().unwrap())["description"]);
+fn paragraph(described: &Value, schema: &Value) -> String {
+    let own = described["description"].as_str();
+    let resolved = described["$ref"].as_str().map(|reference| &section(schema, reference.rsplit('/').next().unwrap())["description"]);
     own.or(resolved.and_then(Value::as_str)).expect("every key has a description").replace('\n', " ")
 }
 
@@ -107,6 +162,10 @@ fn kind(property: &Value) -> String {
         (Value::Number(least), Value::Number(most)) => format!(", {least} to {most}"),
         _ => String::new(),
     };
+    let alternative = property["anyOf"].as_array().into_iter().flatten().find_map(|option| option["x-value"].as_str());
+    if let (None, Some(value)) = (name, alternative) {
+        return format!("{value} or table");
+    }
     match (name, property["type"].as_str()) {
         (Some(name), _) => format!("{name}{range}"),
         (None, Some("array")) => {
@@ -136,6 +195,9 @@ fn example(property: &Value) -> String {
         Some("address or prefix") => "\"10.1.2.3\"",
         Some("true or false") => "true",
         Some("integer") => "3",
+        Some("number") => "1.5",
+        Some("number from 0" | "part") => "0.5",
+        Some("frequency") => "\"3 GHz\"",
         Some(other) => panic!("an example for {other} is missing"),
         None if property["type"] == "array" => "[ ... ]",
         None => "{ ... }",
@@ -156,40 +218,48 @@ fn as_toml(value: &Value) -> String {
     }
 }
 
-fn reference() -> String {
-    std::fs::read_to_string(PATH).unwrap()
+impl Reference {
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.path).unwrap()
+    }
 }
 
 #[test]
 fn the_tables_are_those_of_the_schema() {
-    let text = reference();
-    let (before, rest) = text.split_once(BEGIN).expect("the mark before the tables");
-    let (found, after) = rest.split_once(END).expect("the mark after the tables");
-    let expected = tables();
-    if std::env::var_os("TIDEGATE_BLESS").is_some() {
-        std::fs::write(PATH, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
-    } else {
-        assert!(found == expected, "docs/scenario-reference.md is out of date; run TIDEGATE_BLESS=1 cargo test -p tidegate-scenario");
+    for reference in references() {
+        let text = reference.text();
+        let (before, rest) = text.split_once(BEGIN).expect("the mark before the tables");
+        let (found, after) = rest.split_once(END).expect("the mark after the tables");
+        let expected = tables(&reference);
+        if std::env::var_os("TIDEGATE_BLESS").is_some() {
+            std::fs::write(reference.path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+        } else {
+            assert!(found == expected, "{} is out of date; run TIDEGATE_BLESS=1 cargo test -p tidegate-scenario", reference.path);
+        }
     }
 }
 
 #[test]
 fn every_table_of_the_schema_has_a_section() {
-    for name in schema()["$defs"].as_object().unwrap().keys() {
-        assert!(SECTIONS.iter().any(|section| section.1 == name), "{name} has no section");
+    for reference in references() {
+        for name in reference.schema["$defs"].as_object().unwrap().keys().filter(|name| !reference.elsewhere.contains(&name.as_str())) {
+            assert!(reference.sections.iter().any(|section| section.1 == name), "{name} has no section");
+        }
     }
 }
 
-/// The hand-written parts are examples too: every block of TOML that begins with a policy is a file that loads.
+/// The hand-written parts are examples too: every block of TOML with a policy or a machine is a file that loads.
 #[test]
 fn the_examples_of_the_text_load() {
-    let text = reference();
-    let mut loaded = 0;
-    for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
-        if block.contains("[policy.") {
-            parse_str("reference", block).unwrap_or_else(|problems| panic!("{block}\n{problems}"));
-            loaded += 1;
+    for reference in references() {
+        let text = reference.text();
+        let mut loaded = 0;
+        for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            if block.contains(reference.mark) {
+                (reference.load)(block).unwrap_or_else(|problems| panic!("{block}\n{problems}"));
+                loaded += 1;
+            }
         }
+        assert!(loaded >= reference.examples, "{}", reference.path);
     }
-    assert!(loaded >= 3);
 }
