@@ -3,12 +3,13 @@
 use crate::failure::Failure;
 use crate::log;
 use crate::present::print;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_scenario::machine::MachineFile;
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, Problems, Scenario};
 
@@ -36,9 +37,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Files that have a schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FileKind {
+    /// Scenario and policy files
+    Scenario,
+    /// Machine files, for `tidegate model`
+    Machine,
+}
+
 /// Runs `tidegate schema`.
-pub fn print_schema() -> Result<ExitCode, Failure> {
-    print(&format!("{:#}", tidegate_scenario::schema()))?;
+pub fn print_schema(kind: FileKind) -> Result<ExitCode, Failure> {
+    let schema = match kind {
+        FileKind::Scenario => tidegate_scenario::schema(),
+        FileKind::Machine => tidegate_scenario::machine::schema(),
+    };
+    print(&format!("{schema:#}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -82,6 +96,15 @@ pub fn load(path: &Path, changes: &[String]) -> Result<Scenario, Failure> {
 /// The same for a command that uses only the policies of the file.
 pub fn load_policies(path: &Path, changes: &[String]) -> Result<Scenario, Failure> {
     told(tidegate_scenario::load_policies(path, changes))
+}
+
+/// Reads a machine file; its warnings go to standard error.
+pub fn load_machine(path: &Path, changes: &[String]) -> Result<MachineFile, Failure> {
+    let file = tidegate_scenario::machine::load(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    if let Some(warnings) = &file.warnings {
+        log::styled(&drawn(warnings));
+    }
+    Ok(file)
 }
 
 fn told(loaded: Result<Scenario, Problems>) -> Result<Scenario, Failure> {

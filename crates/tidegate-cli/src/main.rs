@@ -49,7 +49,7 @@ enum Command {
     Replay(replay::Arguments),
     /// Carry real packets between two network interfaces, in both directions
     Live(live::Arguments),
-    /// Fit a model of the forwarding path to recordings, and compare it with others
+    /// Ask how much a machine forwards, what limits it, and how long packets take
     Model(model::Arguments),
     /// Run published experiments and compare them with what was published
     Reproduce(reproduce::Arguments),
@@ -59,8 +59,12 @@ enum Command {
     Check(check::Arguments),
     /// Print what every port promises beforehand: shares and gaps between services, and whether they are proven
     Bounds(bounds::Arguments),
-    /// Print the JSON Schema of scenario and policy files, for editors
-    Schema,
+    /// Print the JSON Schema of scenario and policy files, or of machine files, for editors
+    Schema {
+        /// The kind of file
+        #[arg(value_enum, default_value = "scenario")]
+        kind: check::FileKind,
+    },
     /// List the schedulers, policers and buffer managers that a policy can name
     Disciplines,
 }
@@ -97,7 +101,7 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Bounds(arguments) => bounds::run(&arguments),
-        Command::Schema => check::print_schema(),
+        Command::Schema { kind } => check::print_schema(kind),
         Command::Disciplines => check::print_disciplines(),
     }
 }

@@ -1,110 +1,137 @@
-//! `tidegate model fit` and `tidegate model validate` on the recordings of the router's tests.
+//! `tidegate model` as a newcomer meets it: the answer, its files, its exit codes, and what it refuses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
-use tidegate_statistics::StageTrace;
+use std::process::{Command, Output};
 
-/// What a command printed, and its exit code.
-fn model(folder: &Path, arguments: &[&str]) -> (i32, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_tidegate")).arg("model").args(arguments).current_dir(folder).output().expect("tidegate starts");
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    (output.status.code().expect("an exit code"), text)
+const MACHINE: &str = r#"
+[machine]
+clock = "1 GHz"
+bus = { kind = "pci" }
+kernel = { kind = "polling", quota = 8 }
+nic = [{ rate = "1 Gbit/s" }, { rate = "1 Gbit/s" }]
+[[machine.stage]]
+name = "forward"
+cycles = 20000
+level = "thread"
+[[flow]]
+name = "bulk"
+input = "nic0"
+output = "nic1"
+jitter = 0.05
+source = { kind = "cbr", rate = "10 Mbit/s", packet = "512 B" }
+[question]
+loads = [0.5]
+quantiles = [0.5, 0.9]
+loss = 1e-3
+packets = 2000
+"#;
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-fn recording(rate: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tidegate-router/tests/traces/bridge-{rate}.trace"))
+fn tidegate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tidegate")).args(arguments).current_dir(project()).output().expect("tidegate starts")
 }
 
-/// A folder with both recordings, the policy that they were made with, and a machine fitted to the slow one.
-fn fitted() -> TempDir {
+/// Runs `tidegate model` on a file with this text; exit code, standard output and standard error.
+fn model(text: &str, arguments: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().unwrap();
-    for rate in ["10k", "30k"] {
-        fs::copy(recording(rate), folder.path().join(format!("{rate}.trace"))).unwrap();
-    }
-    let policy = "[policy.wire]\nrate = \"10 Gbit/s\"\nscheduler = \"fifo\"\n[[policy.wire.class]]\nname = \"all\"\n";
-    fs::write(folder.path().join("wire.toml"), policy).unwrap();
-    let (code, text) = model(folder.path(), &["fit", "10k.trace", "--policy", "wire.toml", "--out", "machine.toml"]);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("10k.trace: half of it fitted, the other half judged: accepted: the Levy distance is 0.015"), "{text}");
-    assert!(
-        text.contains("not fitted, because fewer than three values were recorded: cycles (1), per_byte (1), per_route_bit (1)"),
-        "{text}"
-    );
-    folder
+    let file = folder.path().join("machine.toml");
+    fs::write(&file, text).unwrap();
+    let output = tidegate(&[&["model", file.to_str().unwrap()], arguments].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
-fn a_machine_that_was_fitted_is_validated_by_another_recording() {
-    let folder = fitted();
-    let validate = ["validate", "machine.toml", "30k.trace", "--policy", "wire.toml", "--bootstraps", "5", "--ccdf", "ccdf.csv"];
-    let (code, text) = model(folder.path(), &validate);
-    assert_eq!(code, 0, "{text}");
-    assert!(
-        text.contains("30k.trace: accepted: the Levy distance is 0.045") && text.contains("even : odd measured 0.035 / 0.022"),
-        "{text}"
-    );
-    assert_eq!(model(folder.path(), &validate), (code, text), "the same seed");
-    let ccdf = fs::read_to_string(folder.path().join("ccdf.csv")).unwrap();
-    let parts: Vec<f64> = ccdf.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
-    assert!(parts.len() > 100 && parts.is_sorted_by(|one, next| one >= next) && parts[0] > 0.99 && parts[parts.len() - 1] == 0.0, "{ccdf}");
-    let machine = fs::read_to_string(folder.path().join("machine.toml")).unwrap();
-    for table in ["wake", "woken", "batched"] {
-        let name = format!("machine.{table}.txt");
-        assert!(machine.contains(&format!("table = \"{name}\"")) || machine.contains(&format!("woken = \"{name}\"")), "{machine}");
-        assert!(fs::read_to_string(folder.path().join(name)).unwrap().lines().count() > 300);
-    }
+fn the_answer_is_a_sentence_and_the_same_again() {
+    let (code, answer, errors) = model(MACHINE, &[]);
+    assert_eq!((code, errors.as_str()), (0, ""), "{answer}");
+    let sentence = answer.lines().nth(1).unwrap();
+    // 20 us per packet, without anything else.
+    assert!(sentence.starts_with("forwards 50 kpps of 512 B (204.8 Mbit/s); the CPU limits; at 50 % of it 90 % leave within"), "{answer}");
+    assert_eq!(model(MACHINE, &[]).1, answer);
 }
 
 #[test]
-fn what_cannot_be_judged_ends_with_5_and_what_is_refused_with_1() {
-    let folder = fitted();
-    let change = |change: &dyn Fn(&mut StageTrace)| {
-        let mut trace = StageTrace::from_bytes(&fs::read(recording("30k")).unwrap()).unwrap();
-        change(&mut trace);
-        fs::write(folder.path().join("changed.trace"), trace.to_bytes().unwrap()).unwrap();
-        model(folder.path(), &["validate", "machine.toml", "changed.trace", "--bootstraps", "0"])
+fn results_come_as_json_and_as_a_folder() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().join("out");
+    let (code, answer, _) = model(MACHINE, &["--json", "--out", folder.to_str().unwrap(), "--set", "machine.clock=2 GHz"]);
+    let json: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!((code, json["bottleneck"].as_str()), (0, Some("CPU")));
+    assert!((json["mlffr"]["low"].as_f64().unwrap() - 100e3).abs() < 2e3);
+    assert_eq!(fs::read_to_string(folder.join("summary.json")).unwrap(), answer);
+    assert!(fs::read_to_string(folder.join("report.html")).unwrap().contains("forwards"));
+    assert!(fs::metadata(folder.join("delays.parquet")).unwrap().len() > 500);
+}
+
+#[test]
+fn a_broken_promise_is_exit_code_1() {
+    let promise = |rate: &str| format!("{MACHINE}[question.promise]\nrate = \"{rate}\"\ndelay = \"1 ms\"\n");
+    let (code, answer, _) = model(&promise("60 kpps"), &[]);
+    assert_eq!(code, 1, "{answer}");
+    assert!(answer.contains("BROKEN"), "{answer}");
+    let (code, answer, _) = model(&promise("40 kpps"), &[]);
+    assert_eq!(code, 0, "{answer}");
+}
+
+#[test]
+fn a_machine_that_forwards_nothing_says_where_packets_are_lost() {
+    let text = MACHINE.replace("nic = [{ rate", "nic = [{ receive_fifo = \"100 B\", rate");
+    let (code, answer, _) = model(&text, &[]);
+    assert_eq!(code, 0, "{answer}");
+    assert!(answer.lines().nth(1).unwrap().starts_with("forwards nothing without loss: even"), "{answer}");
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_its_place() {
+    let refused = |text: &str, arguments: &[&str]| {
+        let (code, answer, errors) = model(text, arguments);
+        assert_eq!((code, answer.as_str()), (2, ""), "{errors}");
+        errors
     };
-    let (code, text) = change(&|trace| trace.steal = 30_000);
-    assert!(code == 5 && text.contains("not judged: a hypervisor took 3.0 % of the processor's time"), "{code}: {text}");
-    // Every other twentieth of what is judged is slow.
-    let is_slow = |number: u64| number.saturating_sub(500) / 475 % 2 == 1;
-    let slow =
-        |trace: &mut StageTrace| trace.records.iter_mut().filter(|record| is_slow(record.number)).for_each(|record| record.handed += 9000);
-    let (code, text) = change(&slow);
-    assert!(code == 5 && text.contains("not judged: even and odd twentieths"), "{code}: {text}");
-    let (code, text) = change(&|trace| trace.records.iter_mut().for_each(|record| record.handed += 5000));
-    assert!(code == 1 && text.contains("refused: the Levy distance is"), "{code}: {text}");
-    let (code, text) = change(&|trace| trace.records.truncate(100));
-    assert!(code == 2 && text.contains("100 packets of the recording passed all stages, and 1053 are needed"), "{code}: {text}");
-    let (code, text) = change(&|trace| trace.records[7].flow = 4);
-    assert!(code == 2 && text.contains("a packet is of flow 4, and policy `wire` has 1 (from 0)"), "{code}: {text}");
+    assert!(refused(&MACHINE.replace("cycles", "cycels"), &[]).contains("did you mean `cycles`?"));
+    assert!(refused(&MACHINE.replace("\"1 GHz\"", "1"), &[]).contains("machine.clock: write a unit"));
+    assert!(refused("<html>", &[]).contains("this is not TOML"));
+    let described = MACHINE.split("[[flow]]").next().unwrap();
+    assert!(refused(described, &[]).contains("has nothing to forward"));
+    assert!(refused(MACHINE, &["--set", "machine.clokc=5"]).contains("did you mean `clock`?"));
+    let scenario = tidegate(&["model", "scenarios/quickstart.toml"]);
+    assert_eq!(scenario.status.code(), Some(2));
+    assert_eq!(tidegate(&["model"]).status.code(), Some(2));
 }
 
 #[test]
-fn bad_input_ends_with_2_and_says_what_would_be_right() {
-    let folder = fitted();
-    let refused = |arguments: &[&str], expected: &str| {
-        let (code, text) = model(folder.path(), arguments);
-        assert!(code == 2 && text.contains(expected), "{arguments:?}: {code}: {text}");
-    };
-    refused(&["fit", "wire.toml", "--out", "m.toml"], "wire.toml: this is no recording of stages");
-    refused(&["fit", "10k.trace", "--out", "machine"], "the name of a machine file ends in .toml");
-    refused(&["fit", "none.trace", "--out", "m.toml"], "none.trace: cannot be read");
-    refused(&["validate", "wire.toml", "30k.trace"], "give a machine that `tidegate model fit` wrote");
-    refused(&["validate", "machine.toml"], "TRACE");
-    refused(&["validate", "machine.toml", "--live", "--in", "lo"], "--out");
-    let rows = folder.path().join("machine.rows.txt");
-    for (text, expected) in [
-        ("0 woken 1 2 3 4 5\n0 asleep 1 2 3 4 5\n", "line 2: expected a block from 0"),
-        ("1 woken 1 2 3 4 5\n", "line 1: expected"),
-        ("0 woken 1 2 3 4\n", "line 1: expected"),
-        ("0 woken 1 2 3 4 99999999999999999999\n", "line 1: expected"),
-        ("# nothing\n", "there is no row in it"),
-    ] {
-        fs::write(&rows, text).unwrap();
-        refused(&["validate", "machine.toml", "30k.trace"], expected);
+fn the_examples_are_read_and_the_schema_is_printed() {
+    for name in ["pc-2002", "small-vm", "box-25g", "shared-pcie"] {
+        let path = project().join(format!("scenarios/machines/{name}.toml"));
+        let file = tidegate_scenario::machine::load(&path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        assert!(!file.flows.is_empty() && file.promise.is_some() && file.warnings.is_none());
     }
+    let schema = tidegate(&["schema", "machine"]);
+    assert!(String::from_utf8_lossy(&schema.stdout).contains("Tidegate machine"));
+}
+
+/// Beyond the thesis: the guard keeps the promise that round robin breaks.
+#[test]
+fn the_guard_protects_short_frames_on_a_shared_link() {
+    let quick = [
+        "--set",
+        "question.packets=20000",
+        "--set",
+        "question.loss=1e-3",
+        "--set",
+        "question.loads=[]",
+        "--set",
+        "question.quantiles=[0.5]",
+    ];
+    let file = ["model", "scenarios/machines/shared-pcie.toml"];
+    let guard = ["--set", "machine.guard={ period = \"50 us\", efficiency = 1 }"];
+    let plain = tidegate(&[&file[..], &quick].concat());
+    assert_eq!(plain.status.code(), Some(1), "{}", String::from_utf8_lossy(&plain.stdout));
+    let guarded = tidegate(&[&file[..], &quick, &guard].concat());
+    assert_eq!(guarded.status.code(), Some(0), "{}", String::from_utf8_lossy(&guarded.stdout));
 }
