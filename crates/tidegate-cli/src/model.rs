@@ -253,6 +253,13 @@ fn notes(file: &MachineFile, question: &Question, ceilings: &Ceilings<'_>, found
             forwarding.trials
         ));
     }
+    let limit = ceilings.least();
+    if forwarding.low.is_some_and(|low| low > 0.99 * limit.packets_per_second) && limit.resource == Resource::Processor {
+        notes.push(
+            "At this rate the CPU has no time left: queues grow with the length of the trial, and longer trials may lose packets."
+                .to_owned(),
+        );
+    }
     if ceilings.imbalance() > file.machine.imbalance + 1e-9 {
         notes.push(format!(
             "The flows and channels of the file give one core {} of the forwarded packets; {} cores could share them.",
@@ -282,7 +289,6 @@ fn notes(file: &MachineFile, question: &Question, ceilings: &Ceilings<'_>, found
     if file.machine.memory.is_some() {
         notes.push("Memory bandwidth is a ceiling; trials do not queue for it.".to_owned());
     }
-    let limit = ceilings.least();
     let ring = ceilings.all(1.0 - question.loss.max(1e-9)).into_iter().find(|ceiling| ceiling.resource == Resource::Ring);
     if let Some(ring) = ring.filter(|ring| ring.packets_per_second < limit.packets_per_second) {
         notes.push(format!(
