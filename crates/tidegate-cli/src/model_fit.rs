@@ -110,15 +110,22 @@ fn means(fits: &[Option<StageFit>; STAGES.len()]) -> [f64; STAGES.len()] {
 fn stage_line(name: &str, fit: Option<&StageFit>) -> String {
     let Some(StageFit { memory, per_byte, dropped, times, .. }) = fit else { return String::new() };
     let bytes = if is_dropped(dropped, "per_byte") { String::new() } else { format!(" + {:.3} ns per byte", 1e9 * per_byte) };
+    let negative: String = dropped
+        .iter()
+        .filter(|dropped| dropped.distinct >= 3)
+        .map(|dropped| format!("; {} left out, because it would be negative: the recordings differ in something else", dropped.term))
+        .collect();
     let (outliers, packets) = (format_count(fit::outliers(times) as u64), format_count(times.len() as u64));
-    format!("{name}: {:.0} ns{bytes}; {outliers} of {packets} packets are outliers\n", 1e9 * memory)
+    format!("{name}: {:.0} ns{bytes}; {outliers} of {packets} packets are outliers{negative}\n", 1e9 * memory)
 }
 
 /// Which terms the recordings say nothing about. They are the same for every stage.
 fn dropped_line(fit: Option<&StageFit>) -> String {
-    let Some(StageFit { dropped, .. }) = fit.filter(|fit| !fit.dropped.is_empty()) else { return String::new() };
-    let named = |DroppedTerm { term, distinct }: &DroppedTerm| format!("{term} ({distinct})");
-    let dropped: Vec<String> = dropped.iter().map(named).collect();
+    let few = fit.iter().flat_map(|fit| &fit.dropped).filter(|dropped| dropped.distinct < 3);
+    let dropped: Vec<String> = few.map(|DroppedTerm { term, distinct }| format!("{term} ({distinct})")).collect();
+    if dropped.is_empty() {
+        return String::new();
+    }
     format!("not fitted, because fewer than three values were recorded: {}\n", dropped.join(", "))
 }
 
@@ -172,8 +179,8 @@ fn machine(arguments: &Arguments, rows: &CostRows, fits: &[Option<StageFit>; STA
             let _ = write!(
                 text,
                 "\n[[machine.stage]]\nname = \"{stage}\"\nlevel = \"thread\"\nmemory = \"{:.0} ns\"\nper_byte = \"{:.3} ns\"\n",
-                1e9 * fit.memory.max(0.0),
-                1e9 * fit.per_byte.max(0.0)
+                1e9 * fit.memory,
+                1e9 * fit.per_byte
             );
         }
     }

@@ -114,7 +114,7 @@ pub struct Observation {
 pub struct DroppedTerm {
     /// Its name.
     pub term: &'static str,
-    /// The distinct values of its regressor; three are needed.
+    /// The distinct values of its regressor; with fewer than three there is nothing to fit, and with more the fit would have been negative.
     pub distinct: usize,
 }
 
@@ -150,7 +150,7 @@ pub fn stage(observations: &[Observation]) -> Option<StageFit> {
     }
     let regressors = |observation: &Observation| [1.0 / observation.clock_hz, 1.0, observation.length, observation.routes.max(1.0).log2()];
     let mut dropped = Vec::new();
-    let kept: Vec<usize> = (0..TERMS.len())
+    let mut kept: Vec<usize> = (0..TERMS.len())
         .filter(|&term| {
             let mut values: Vec<f64> = observations.iter().map(|observation| regressors(observation)[term]).collect();
             values.sort_by(f64::total_cmp);
@@ -163,7 +163,7 @@ pub fn stage(observations: &[Observation]) -> Option<StageFit> {
             is_kept
         })
         .collect();
-    let fit = |weights: &dyn Fn(usize) -> f64| {
+    let fit = |kept: &[usize], weights: &dyn Fn(usize) -> f64| {
         let weighted = |(index, observation): (usize, &Observation)| {
             let (weight, regressors) = (weights(index), regressors(observation));
             (kept.iter().map(|&term| weight * regressors[term]).collect::<Vec<f64>>(), weight * observation.time)
@@ -178,10 +178,19 @@ pub fn stage(observations: &[Observation]) -> Option<StageFit> {
     let expected = |coefficients: &[f64; 4], observation: &Observation| -> f64 {
         regressors(observation).iter().zip(coefficients).map(|(value, coefficient)| value * coefficient).sum()
     };
-    let first = fit(&|_| 1.0);
     // A fit that expects nothing or less says nothing of the weight.
     let least = observations.iter().map(|observation| observation.time).fold(f64::INFINITY, f64::min).max(1e-12);
-    let coefficients = fit(&|index| 1.0 / expected(&first, &observations[index]).max(least));
+    let coefficients = loop {
+        let first = fit(&kept, &|_| 1.0);
+        let second = fit(&kept, &|index| 1.0 / expected(&first, &observations[index]).max(least));
+        // No work takes negative time: such a term stands for something else that differed between recordings.
+        let Some(at) = kept.iter().position(|&term| second[term] < 0.0).filter(|_| kept.len() > 1) else { break second };
+        let term = kept.remove(at);
+        let mut values: Vec<f64> = observations.iter().map(|observation| regressors(observation)[term]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        dropped.push(DroppedTerm { term: TERMS[term], distinct: values.len() });
+    };
     let [cycles, memory, per_byte, per_route_bit] = coefficients;
     let residuals = observations.iter().map(|observation| observation.time / expected(&coefficients, observation).max(least)).collect();
     let times: Vec<f64> = observations.iter().map(|observation| observation.time).collect();
@@ -274,6 +283,15 @@ mod tests {
         let constant = stage(&[observation(64), observation(64)]).unwrap();
         assert!((constant.memory - 5.064e-6).abs() < 1e-12 && constant.dropped.len() == 3);
         assert_eq!(stage(&[]), None);
+    }
+
+    #[test]
+    fn a_term_that_would_be_negative_is_dropped() {
+        let observation =
+            |number: usize| Observation { time: 5e-6 - 1e-9 * number as f64, clock_hz: 1e9, length: number as f64, routes: 8.0 };
+        let fit = stage(&[observation(64), observation(512), observation(1500)]).unwrap();
+        assert_eq!((fit.per_byte, fit.dropped.last()), (0.0, Some(&DroppedTerm { term: "per_byte", distinct: 3 })));
+        assert!(fit.memory > 3.5e-6 && fit.memory < 5e-6, "{fit:?}");
     }
 
     #[test]
