@@ -9,6 +9,7 @@
 //! | `trials` | trials of machines, several at once |
 //! | `oracles` | closed forms and transcripts |
 //! | `fidelity` | how much of the machine a model needs |
+//! | `costs` | what a stage costs, and which resource limits |
 //! | `livelock` | interrupts, polling, quotas and feedback |
 //! | `systems` | two systems under four kernels, and the guard's efficiency |
 //! | `shares` | two conflicts of processor shares |
@@ -18,6 +19,7 @@
 use crate::experiment::{Experiment, Plan};
 
 mod buses;
+mod costs;
 mod fidelity;
 mod livelock;
 mod oracles;
@@ -34,6 +36,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     figures: &[
         Plan { id: "rules", effort: 20, run: oracles::rules },
         Plan { id: "fidelity", effort: 8, run: fidelity::fidelity },
+        Plan { id: "regression", effort: 1, run: costs::regression },
+        Plan { id: "capacity", effort: 20, run: costs::capacities },
         Plan { id: "livelock", effort: 12, run: livelock::livelock },
         Plan { id: "two-systems", effort: 60, run: systems::two_systems },
         Plan { id: "shares", effort: 20, run: shares::conflicts },

@@ -44,7 +44,9 @@ fn queue() -> u64 {
         policers: vec![None],
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
         // Strict priority is driven by events; a FIFO would be worked out on arrival.
-        scheduler: SchedulerKind::StrictPriority.build(&Setup::new(rate, 65_000), &[FlowParameters::default()]).unwrap(),
+        scheduler: SchedulerKind::StrictPriority
+            .build(&Setup::new(rate, 65_000), &[FlowParameters { priority: Some(0), ..FlowParameters::default() }])
+            .unwrap(),
         packet_limit: 100_000,
         longest_frame: 65_000,
         remarks: Default::default(),

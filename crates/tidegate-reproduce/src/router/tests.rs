@@ -2,7 +2,7 @@
 
 use super::systems::{self, System};
 use super::trials::Extent;
-use super::{buses, fidelity, livelock, oracles, queues, shares};
+use super::{buses, costs, fidelity, livelock, oracles, queues, shares};
 use crate::figure::Gate;
 
 /// One seed of 20 ms.
@@ -50,6 +50,11 @@ fn the_guard_divides_the_bus_as_a_fair_one() {
     let periods = [50, 200, 800];
     let runs = buses::period_runs(&periods, 40, 1);
     assert_passed(&buses::period_gates(&periods, &buses::run_buses(&runs, &nowhere)));
+}
+
+#[test]
+fn the_terms_of_a_stage_are_found_again() {
+    assert_passed(&costs::fit_gates().0);
 }
 
 #[test]
