@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod contest;
+pub mod router;
 pub mod simulation;
 mod table;
 

@@ -50,13 +50,15 @@ enum Task {
     },
     /// Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
     ReproduceMutants {
-        /// Only these faults; `intserv` for those of its experiment
+        /// Only these faults; `intserv` or `router` for those of an experiment
         names: Vec<String>,
     },
     /// Cost per packet beside DPDK, measured alternately
     Bench(bench::Options),
     /// Simulated TCP beside ns-3: packet-hops per second of CPU time, measured in turns
     BenchSimulation(bench::simulation::Options),
+    /// The router model's event loop beside the simulator's: events per second of CPU time, measured in turns
+    BenchRouter(bench::router::Options),
     /// Check the hardware design: a selection of designs, proofs and faults, with --deep all of them
     Rtl(rtl::Options),
     /// Synthesise, place and route what has changed, and write docs/rtl.md
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Task::ReproduceMutants { names } => mutants::run(&names),
         Task::Bench(options) => bench::run(&options),
         Task::BenchSimulation(options) => bench::simulation::run(&options),
+        Task::BenchRouter(options) => bench::router::run(&options),
         Task::Rtl(options) => rtl::run(&options),
         Task::RtlReports(options) => rtl::reports::run(&options),
     };
