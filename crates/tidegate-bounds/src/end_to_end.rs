@@ -76,7 +76,13 @@ impl<'a> EndToEnd<'a> {
     /// As [`EndToEnd::new`].
     pub fn descend(self) -> Result<EndToEnd<'a>, NoBound> {
         let total = descended(self.network, self.total)?;
-        let separated = separated_flow(self.network, &total, true)?;
+        let again = separated_flow(self.network, &total, true)?;
+        // Both hold; another piece of a service may have been taken.
+        let least = |(old, new): (Result<Picoseconds, NoBound>, Result<Picoseconds, NoBound>)| match (old, new) {
+            (Ok(old), Ok(new)) => Ok(old.min(new)),
+            (old, new) => new.or(old),
+        };
+        let separated = self.separated.into_iter().zip(again).map(least).collect();
         Ok(EndToEnd { network: self.network, total, separated })
     }
 

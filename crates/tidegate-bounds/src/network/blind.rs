@@ -5,13 +5,14 @@
 //! * SFA: the residuals `(R - r, (R T + b) / (R - r))` in a row.
 //! * PMOO: `R = min (R_h - r_h)`, `T = sum T_h + sum_x (b_x + r_x sum T_h of its hops) / R`.
 //!
-//! All service curves have to be strict.
+//! All service curves have to be strict, and the network without cycles. A flow that leaves the path and returns counts as another one there.
 //!
 //! **Source.** J. Schmitt, F. Zdarsky, M. Fidler, "Delay bounds under arbitrary multiplexing", INFOCOM 2008; S. Bondorf and J. Schmitt, the DISCO
 //! deterministic network calculator, whose values the tests reproduce.
 //!
 //! **Cost.** Bursts are found by recursion against the flows; beyond 100,000 steps there is no bound.
 
+use super::layout::Layout;
 use super::model::{Network, Server};
 use super::total_flow::TotalFlow;
 use crate::aggregate::delay;
@@ -61,12 +62,12 @@ pub fn pay_multiplexing_once(network: &Network, total: &TotalFlow, flow: usize) 
     // Others that share the same part of the path and come over the same link count together.
     let mut groups: Vec<(Option<usize>, Vec<usize>, Vec<usize>)> = Vec::new();
     for (number, other) in network.flows.iter().enumerate().filter(|&(number, _)| number != flow) {
-        let shared: Vec<usize> = own.path.iter().copied().filter(|server| other.path.contains(server)).collect();
-        let Some(&first) = shared.first() else { continue };
-        let from = before(&other.path, first);
-        match groups.iter_mut().find(|group| group.0 == from && group.1 == shared) {
-            Some(group) => group.2.push(number),
-            None => groups.push((from, shared, vec![number])),
+        for shared in runs(&own.path, &other.path) {
+            let from = before(&other.path, shared[0]);
+            match groups.iter_mut().find(|group| group.0 == from && group.1 == shared) {
+                Some(group) => group.2.push(number),
+                None => groups.push((from, shared.to_vec(), vec![number])),
+            }
         }
     }
     let mut work = 0;
@@ -81,6 +82,22 @@ pub fn pay_multiplexing_once(network: &Network, total: &TotalFlow, flow: usize) 
     }
     latency += up(work, rate.into());
     as_bound(delay(&own.arrival, &Service::rate_latency(rate, latency))? + own.propagation)
+}
+
+/// The parts of `own` that `other` passes without leaving it.
+fn runs<'a>(own: &'a [usize], other: &[usize]) -> Vec<&'a [usize]> {
+    let mut runs = Vec::new();
+    let mut first = 0;
+    while first < own.len() {
+        let Some(at) = other.iter().position(|&server| server == own[first]) else {
+            first += 1;
+            continue;
+        };
+        let length = own[first..].iter().zip(&other[at..]).take_while(|(one, two)| one == two).count();
+        runs.push(&own[first..first + length]);
+        first += length;
+    }
+    runs
 }
 
 /// The server before `server` on a path.
@@ -98,6 +115,9 @@ struct Blind<'a> {
 
 impl<'a> Blind<'a> {
     fn new(network: &'a Network, total: &TotalFlow) -> Result<Blind<'a>, NoBound> {
+        if Layout::new(network).order.is_none() {
+            return Err(NoBound::Because("any order of service has a bound here only without cycles"));
+        }
         let curve = |(server, service): (&Server, &Option<Service>)| {
             let fastest = |service: &Service| service.pieces().last().copied();
             service.as_ref().filter(|_| server.is_strict).and_then(fastest)

@@ -225,7 +225,11 @@ impl<'a> State<'a> {
         let arrivals = self.arrivals(server)?;
         let (service, delay) = self.serve(server, &arrivals)?;
         self.delays[server] = self.delays[server].min(delay);
-        self.services[server] = service;
+        // What follows from other bounds on the same traffic holds, too: the larger of two strict curves is one.
+        self.services[server] = match (self.services[server].take(), service) {
+            (Some(old), Some(new)) if old != new => Some(Service::new(old.pieces().iter().chain(new.pieces()).copied())?),
+            (old, new) => new.or(old),
+        };
         // Jitter of the flows behind the server.
         for &edge in &self.layout.into[server] {
             for &(flow, hop) in &self.layout.edges[edge].flows {

@@ -71,6 +71,8 @@ pub struct Node {
     pub windows: Windows,
     /// True for shaped virtual clocks with stamps as printed, under which a late flow loses its lateness.
     pub is_literal: bool,
+    /// True for integrated services that charge a packet which leaves early: a flow that used idle capacity starves afterwards.
+    pub charges_early: bool,
     /// The children.
     pub children: Vec<Child>,
 }
@@ -90,7 +92,7 @@ impl Node {
     /// A node whose children share a link or group of `rate` bit/s; its longest packet is the longest of the children.
     pub fn new(kind: SchedulerKind, rate: u64, children: Vec<Child>) -> Node {
         let longest = children.iter().map(|child| child.longest).max().unwrap_or(0);
-        Node { kind, rate, longest, windows: Windows::default(), is_literal: false, children }
+        Node { kind, rate, longest, windows: Windows::default(), is_literal: false, charges_early: false, children }
     }
 }
 

@@ -186,6 +186,11 @@ impl<'a> Rows<'a> {
         if self.node.is_literal {
             return self.shaped_virtual_clock();
         }
+        if self.node.charges_early {
+            return Row::none(NoBound::Because(
+                "a packet that leaves early is charged, so a flow that used idle capacity starves afterwards",
+            ));
+        }
         let guaranteed = || self.node.children.iter().filter(|child| child.class == ServiceClass::Guaranteed);
         match own.class {
             ServiceClass::Guaranteed => self.virtual_clock(),

@@ -90,6 +90,8 @@ fn controlled_load_sees_one_packet_of_each_guaranteed_flow() {
     assert_eq!(pieces(row_of(4).guaranteed), [piece(4 * MBPS, 1_500 * US)]);
     assert_eq!(pieces(row_of(0).guaranteed), [piece(1_500_000, 100 * US)]);
     assert!(row_of(5).guaranteed.is_err() && row_of(0).strict.is_err());
+    let charging = Node { charges_early: true, ..Node::new(IntegratedServices, 10 * MBPS, children.clone()) };
+    assert!(row(&charging, &link(), 0).guaranteed.unwrap_err().to_string().contains("charged"));
     // 80 kbit of controlled load through the rest: 21.25 ms, where the buckets of guaranteed service would give 35.25 ms.
     let left = link().beside(&[TokenBucket::of_bits(4_000, 6 * MBPS)], bits(1_000)).unwrap();
     assert_eq!(left.pieces(), [piece(4 * MBPS, 1_250 * US)]);
