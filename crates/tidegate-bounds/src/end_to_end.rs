@@ -3,7 +3,7 @@
 //! Ties go to the simpler method: TFA++ before SFA, PMOO and PLP. What has no bound says why.
 
 use crate::curve::Arrival;
-use crate::network::{Network, Rules, TotalFlow, descended, pay_multiplexing_once, separated_flow, tandem, total_flow};
+use crate::network::{Network, Rules, TotalFlow, descended, others_enter_fresh, pay_multiplexing_once, separated_flow, tandem, total_flow};
 use crate::quantity::{NoBound, PICOBITS, Picoseconds, up};
 
 /// How a bound was found.
@@ -124,7 +124,12 @@ impl<'a> EndToEnd<'a> {
         let all = [
             total.delay(network, flow),
             self.separated[flow].clone(),
-            pay_multiplexing_once(network, total, flow),
+            // That others' bursts are as without this flow is published for any order of service, and not proven for first in first out.
+            if others_enter_fresh(network, flow) {
+                pay_multiplexing_once(network, total, flow)
+            } else {
+                Err(NoBound::Because("others join its path from elsewhere, and their bursts may depend on this flow"))
+            },
             tandem(network, total, &self.separated, flow),
         ];
         // The first of the least ones.

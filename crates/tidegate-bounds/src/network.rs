@@ -20,6 +20,7 @@ mod separated_flow;
 mod tandem;
 mod total_flow;
 
+pub(crate) use blind::others_enter_fresh;
 pub use blind::{pay_multiplexing_once, separated_blind};
 pub use descent::descended;
 pub use model::{Flow, Network, Server, Serving};

@@ -84,6 +84,13 @@ pub fn pay_multiplexing_once(network: &Network, total: &TotalFlow, flow: usize) 
     as_bound(delay(&own.arrival, &Service::rate_latency(rate, latency))? + own.propagation)
 }
 
+/// True if every other flow that shares a part of the path enters the network there: then no burst depends on the examined flow.
+pub(crate) fn others_enter_fresh(network: &Network, flow: usize) -> bool {
+    let own = &network.flows[flow].path;
+    let others = network.flows.iter().enumerate().filter(|&(number, _)| number != flow);
+    others.flat_map(|(_, other)| runs(own, &other.path).into_iter().map(|run| run[0] == other.path[0])).all(|is_fresh| is_fresh)
+}
+
 /// The parts of `own` that `other` passes without leaving it.
 fn runs<'a>(own: &'a [usize], other: &[usize]) -> Vec<&'a [usize]> {
     let mut runs = Vec::new();
