@@ -56,6 +56,12 @@ pub struct Arguments {
     /// The longest time for which queues are emptied, at the policy's rate, after the stop
     #[arg(long, value_name = "DURATION", default_value = "1 s", value_parser = duration)]
     drain: tidegate_core::units::Duration,
+    /// The most packets taken in before what is due is sent: fewer shorten the wait of packets that may leave, more cost less per packet
+    #[arg(long, value_name = "PACKETS", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    batch: u32,
+    /// The frames that the kernel keeps for each direction until they are read; what comes on top is lost. Rounded up to whole blocks of memory, at most 32 MB
+    #[arg(long, value_name = "FRAMES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(16..=65_536))]
+    ring: u32,
     /// Complete unfinished checksums in software instead of passing them on to the outgoing interface
     #[arg(long)]
     complete_checksums: bool,
@@ -131,6 +137,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     config.options.catch_up = arguments.catch_up;
     config.options.spin = arguments.spin;
     config.options.drain = arguments.drain;
+    config.options.batch = arguments.batch;
+    config.options.ring = arguments.ring;
     config.options.end_system = arguments.end_system;
     config.options.decision_core = arguments.decision_core;
     config.options.force = arguments.force;

@@ -49,6 +49,9 @@ pub struct Options {
     /// The capacity of a direction's receive ring in frames, above which the kernel drops. Its memory is limited to 32 MB, so interfaces with
     /// long frames get fewer.
     pub ring: u32,
+    /// The most packets that a direction takes in before it sends what is due, at least 1. Fewer shorten the wait of packets that may
+    /// leave, more cost less per packet.
+    pub batch: u32,
     /// Frame slots per direction above the port's packet limit, for frames on the way in and out.
     pub spare_frames: u32,
     /// The real-time priority to ask for, 1 to 99; `None` keeps ordinary scheduling.
@@ -69,6 +72,7 @@ impl Default for Options {
             spin: Duration::ZERO,
             checksums: Checksums::PassOn,
             ring: 4096,
+            batch: 128,
             spare_frames: 512,
             real_time_priority: Some(10),
             end_system: false,

@@ -25,6 +25,7 @@ pub(crate) struct Direction<R, T, O> {
     recorder: PortRecorder,
     observer: O,
     checksums: Checksums,
+    batch: u32,
     catch_up: Duration,
     /// The slots of frames that the port has sent and the kernel has not taken yet.
     outbox: Outbox<u32>,
@@ -67,6 +68,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             pool,
             observer,
             checksums: direction_options.checksums,
+            batch: direction_options.batch,
             catch_up: direction_options.catch_up,
             served_until: now,
             counters: DirectionCounters { receiving: connected[0], sending: connected[1], ..DirectionCounters::default() },
@@ -121,11 +123,11 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
 
     /// Takes in received frames; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, busy, .. } = self;
+        let Direction { receiver, port, pool, recorder, observer, counters, checksums, batch, outbox, busy, .. } = self;
         let mut without_fields = 0;
         let stamps = Stamps::default();
         let mut receiver = Stamped::<_, O>::new(receiver, &stamps);
-        let any = ingress::take_in(&mut receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+        let any = ingress::take_in(&mut receiver, *checksums, *batch, pool, counters, |pool, header, Arrived { slot, length }| {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let flow = port.classifier().classify(header);
             let mut watch = Watch::new(recorder, pool, observer);

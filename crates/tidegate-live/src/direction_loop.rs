@@ -59,6 +59,8 @@ pub(crate) trait DirectionLoop<O> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirectionOptions {
     pub(crate) checksums: Checksums,
+    /// The most packets taken in at one instant.
+    pub(crate) batch: u32,
     pub(crate) catch_up: Duration,
     /// How long before an instant threads watch the clock instead of sleeping.
     pub(crate) spin: Duration,

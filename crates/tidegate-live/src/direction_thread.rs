@@ -50,8 +50,8 @@ impl<O: StageObserver> PreparedDirection<O> {
         let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
         let (on_link, limit) = (setups().map(on_link).max(), setups().map(|setup| setup.packet_limit).max());
         let slots = limit.unwrap_or(0).saturating_add(on_link.unwrap_or(0)).saturating_add(options.spare_frames);
-        let Options { checksums, catch_up, spin, .. } = options;
-        let direction_options = DirectionOptions { checksums, catch_up, spin, slots, link, number };
+        let Options { checksums, batch, catch_up, spin, .. } = options;
+        let direction_options = DirectionOptions { checksums, batch, catch_up, spin, slots, link, number };
         let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)

@@ -119,6 +119,7 @@ pub(crate) fn open<R, T: Transmit, O>(
         pool,
         observer,
         checksums: direction_options.checksums,
+        batch: direction_options.batch,
         grain: timing.grain,
         ring: frames,
         producer: Some(producer),

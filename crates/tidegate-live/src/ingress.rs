@@ -31,17 +31,15 @@ pub(crate) struct Arrived {
     pub(crate) length: u32,
 }
 
-/// The most packets taken in at one instant, apart from the rest of a super-frame.
-const RECEIVE_BURST: u64 = 128;
-
 /// The queue has no room for a packet.
 pub(crate) struct NoMemory;
 
-/// Takes in received frames, up to a burst, and counts them. Every packet is passed to `offer` with its header; its slot is released if
+/// Takes in received frames and counts them: up to `batch` packets, and the rest of a super-frame. Every packet is passed to `offer` with its header; its slot is released if
 /// `offer` has no room. True if there was a frame.
 pub(crate) fn take_in(
     receiver: &mut impl Receive,
     checksums: Checksums,
+    batch: u32,
     pool: &mut FramePool,
     counters: &mut DirectionCounters,
     mut offer: impl FnMut(&mut FramePool, &Header, Arrived) -> Result<(), NoMemory>,
@@ -49,7 +47,7 @@ pub(crate) fn take_in(
     let DirectionCounters { received: volume, refused, frames, super_frames, unseen, .. } = counters;
     let before = volume.packets;
     let mut any = false;
-    while volume.packets - before < RECEIVE_BURST {
+    while volume.packets - before < u64::from(batch) {
         let taken = receiver.receive(|received| {
             *frames += 1;
             *super_frames += u64::from(received.offload.segmentation != Segmentation::None);

@@ -30,6 +30,7 @@ pub(crate) struct Intake<R, O> {
     pub(super) recorder: PortRecorder,
     pub(super) observer: O,
     pub(super) checksums: Checksums,
+    pub(super) batch: u32,
     pub(super) grain: Grain,
     /// The capacity of a ring in frames.
     pub(super) ring: u32,
@@ -76,10 +77,10 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
 
     /// Takes in received frames; true if there were any. `now` is a whole number of grains.
     fn take_in(&mut self, now: Time) -> bool {
-        let Intake { receiver, port, pool, recorder, observer, counters, checksums, ring, producer, .. } = self;
+        let Intake { receiver, port, pool, recorder, observer, counters, checksums, batch, ring, producer, .. } = self;
         let Some(producer) = producer else { return false };
         let mut without_fields = 0;
-        let any = ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+        let any = ingress::take_in(receiver, *checksums, *batch, pool, counters, |pool, header, Arrived { slot, length }| {
             let flow = port.classifier().classify(header);
             // A frame leaves the port's queue no earlier than its ring, so room in the queue means room in the ring.
             if port.occupancy().flow_packets(flow) >= *ring {
