@@ -1,6 +1,6 @@
 //! Seeded faults, one of which is chosen when a program starts: `cargo xtask reproduce-mutants` sees that a gate or a test catches each of them.
 //!
-//! They exist only under `--cfg tidegate_mutants`, which nothing that is shipped is compiled with. Without it [`fault`] is the constant `false`, and
+//! They exist only under `--cfg tidegate_mutants`, which nothing that is shipped is compiled with. Without it `fault!` is the constant `false`, and
 //! the compiler removes what depends on it. With it the environment variable `TIDEGATE_MUTANT` names the fault; without the variable there is none.
 
 /// True if the fault of this name was chosen. For the crates of this workspace only.
