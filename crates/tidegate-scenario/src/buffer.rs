@@ -246,7 +246,7 @@ impl Resolution<'_> {
                 parameters.overrides.push(Override { first_flow: range, flows: queues, limit });
             }
             if let Some(table) = self.table.class.get(class) {
-                self.shares(table, buffer.kind, (range, queues), &mut parameters);
+                self.shares(table, buffer, (range, queues), &mut parameters);
             }
             first += queues;
         }
@@ -285,7 +285,8 @@ impl Resolution<'_> {
     }
 
     /// Adds the minimum rate and the reserve of a class, whose queues are these. Errors point at the key.
-    fn shares(&mut self, class: &ClassTable, kind: BufferKind, (first_flow, flows): (Flow, u32), parameters: &mut BufferParameters) {
+    fn shares(&mut self, class: &ClassTable, buffer: &Buffer, (first_flow, flows): (Flow, u32), parameters: &mut BufferParameters) {
+        let kind = buffer.kind;
         match &class.minimum_rate {
             Some(at) if !kind.accepts().contains(&BufferField::Guarantees) => {
                 self.findings.push(unused(kind, BufferField::Guarantees, at.span.clone()));
@@ -296,6 +297,10 @@ impl Resolution<'_> {
         match &class.reserve {
             Some(at) if !kind.accepts().contains(&BufferField::Reserve) => {
                 self.findings.push(unused(kind, BufferField::Reserve, at.span.clone()));
+            }
+            Some(at) if matches!(buffer.limit, Limit::Bytes(limit) if at.value.0 > limit) => {
+                let problem = format!("the reserve of {} is more than the buffer, {}", print_size(at.value.0), print_limit(buffer.limit));
+                self.findings.push(at.error(problem).help("lower it, or raise the limit of the buffer"));
             }
             Some(at) => match u32::try_from(at.value.0) {
                 Ok(bytes) => parameters.reserves.push(Reserve { first_flow, flows, bytes }),

@@ -18,6 +18,7 @@ use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
+use tidegate_core::buffer::BufferField;
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
@@ -196,15 +197,15 @@ impl Policy {
                     None => ("the shared buffer".to_owned(), "the others in it"),
                 };
                 let kind = buffer.kind.name();
-                unsafe_buffers.push(format!("a class that floods {place} may keep {others} out ({kind} does not prevent it"));
+                let remedy = if buffer.kind.accepts().contains(&BufferField::Reserve) {
+                    "a `reserve` for each of its classes does, if they fit"
+                } else {
+                    "longest-queue-push-out does, or tail-drop with packet limits of classes that fit"
+                };
+                unsafe_buffers.push(format!("a class that floods {place} may keep {others} out ({kind} does not prevent it; {remedy})"));
             }
         }
-        (!unsafe_buffers.is_empty()).then(|| {
-            format!(
-                "guarantees hold for queued packets: {}; longest-queue-push-out does, or tail-drop with packet limits of classes that fit)",
-                unsafe_buffers.join("), and ")
-            )
-        })
+        (!unsafe_buffers.is_empty()).then(|| format!("guarantees hold for queued packets: {}", unsafe_buffers.join(", and ")))
     }
 }
 

@@ -148,9 +148,15 @@ impl Node<'_> {
         }
         partitions.0.extend(given);
         self.table.partition = partitions;
-        let mut buffer = self.table.buffer.take().unwrap_or(Block { value: BufferTable::default(), span: self.at.clone() });
-        self.fill(&mut buffer, BufferKind::DynamicThreshold, BEST_EFFORT);
-        self.table.buffer = Some(buffer);
+        // What no rule matches goes to best effort. A buffer of the file that nothing uses is reported where buffers are judged.
+        let classes = &self.table.class;
+        let has_rest = classes.last().is_none_or(|class| class.rules.is_some());
+        let is_shared = has_rest || classes.iter().any(|class| class.partition.is_none() && class.buffer.is_none());
+        if is_shared || self.table.buffer.is_some() {
+            let mut buffer = self.table.buffer.take().unwrap_or(Block { value: BufferTable::default(), span: self.at.clone() });
+            self.fill(&mut buffer, BufferKind::DynamicThreshold, BEST_EFFORT);
+            self.table.buffer = Some(buffer);
+        }
     }
 
     fn here<T>(&self, value: T) -> At<T> {
@@ -185,6 +191,9 @@ impl Node<'_> {
             if class.places.is_some() && class.service_class.as_ref().is_none_or(|at| at.value.0 == ServiceClass::BestEffort) {
                 let problem = format!("`{name}` has places for calls and lacks the service whose partition they are in");
                 self.error(at, problem, "add service_class = \"guaranteed\" or \"controlled-load\"");
+            } else if let (Some(_), Some(rate)) = (&class.places, &class.rate) {
+                let problem = format!("`rate` has no effect: each call in the places of `{name}` has a rate of its own");
+                self.error(rate.span.clone(), problem, "remove it, or remove `places`");
             } else if let Some(code) = self.code_point_without_marks(class) {
                 let written =
                     DSCP_NAMES.iter().find(|known| known.1 == code.value.0).map_or(code.value.0.to_string(), |known| known.0.into());

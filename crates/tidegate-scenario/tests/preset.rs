@@ -172,3 +172,44 @@ fn a_class_comes_and_goes_at_the_last_link_of_a_path() {
     let refused = parse_str("node.toml", &longer.replace("to = \"b\"\n        source", "to = \"c\"\n        source")).unwrap_err();
     assert!(refused.to_string().contains("paths behind it would part"), "{refused}");
 }
+
+#[test]
+fn a_node_without_best_effort_has_no_shared_buffer() {
+    let rest = r#"
+        [policy.node]
+        kind = "intserv"
+        rate = "10 Mbit/s"
+        class = [{ name = "all", service_class = "guaranteed", rate = "1 Mbit/s" }]
+    "#;
+    assert!(described(rest).contains("in partition `guaranteed`"));
+}
+
+#[test]
+fn contradictory_keys_of_a_class_are_named() {
+    let cases = [
+        (r#"places = 4, rate = "1 Mbit/s""#, "`rate` has no effect: each call in the places of `voice` has a rate of its own"),
+        (r#"rate = "1 Mbit/s", reserve = "1 MB""#, "the reserve of 1 MB is more than the buffer, 62.5 kB"),
+    ];
+    for (keys, problem) in cases {
+        let voice = format!(r#"{{ name = "voice", match = [{{ dscp = "af41" }}], service_class = "guaranteed", {keys} }}"#);
+        let text = format!("[policy.node]\nkind = \"intserv\"\nrate = \"10 Mbit/s\"\nclass = [{voice}]\n");
+        let found = parse_str("node.toml", &text).expect_err("the keys contradict each other").to_string();
+        assert!(found.contains(problem), "{found}");
+        assert_eq!(found.matches("error:").count(), 1, "{found}");
+    }
+}
+
+#[test]
+fn a_reserve_for_each_class_keeps_floods_of_controlled_load_out() {
+    let node = |reserve: &str| {
+        let class = |name: &str, code: &str| {
+            format!(
+                r#"{{ name = "{name}", match = [{{ dscp = "{code}" }}], service_class = "controlled-load", rate = "1 Mbit/s"{reserve} }}"#
+            )
+        };
+        let (first, second) = (class("first", "af31"), class("second", "af21"));
+        described(&format!("[policy.node]\nkind = \"intserv\"\nrate = \"10 Mbit/s\"\nclass = [{first}, {second}]\n"))
+    };
+    assert!(node("").contains("selective-pushout-plus does not prevent it; a `reserve` for each of its classes does, if they fit"));
+    assert!(!node(r#", reserve = "30 kB""#).contains("does not prevent it"));
+}
