@@ -74,8 +74,13 @@ impl Course {
             present.check()?;
             let next = Routes::of(&present);
             if let (false, Some((LinkId(link), _))) = (next.parts_like(&routes), change.ports.first()) {
-                let problem = "it sets code points or polices from some instant on, and paths behind it would part where they did not";
-                return Err(refused(&present, *link, problem, "a policer or `set` from the start, or no other port behind it"));
+                let problem = "other classes set code points or police after the change, and paths behind it would part in other ways";
+                return Err(refused(
+                    &present,
+                    *link,
+                    problem,
+                    "classes with a policer or `set` that neither come nor go, or no other port behind it",
+                ));
             }
             let links = change.ports.iter().map(|(link, _)| (link.0, present.links[link.0].clone())).collect();
             phases.push(Phase { at: change.at.picoseconds(), links, routes: next });
