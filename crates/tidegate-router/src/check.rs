@@ -39,11 +39,19 @@ impl Subject<'_> {
     }
 
     fn range(&self, key: &'static str, value: u64, least: u64, most: u64) -> Result<(), Invalid> {
-        if (least..=most).contains(&value) { Ok(()) } else { self.fails(key, value, format!("{least} to {most}")) }
+        if (least..=most).contains(&value) {
+            Ok(())
+        } else {
+            self.fails(key, format_args!("{value} is out of range"), format!("{least} to {most}"))
+        }
     }
 
     fn real(&self, key: &'static str, value: f64, least: f64, most: f64) -> Result<(), Invalid> {
-        if value >= least && value <= most { Ok(()) } else { self.fails(key, value, format!("{least} to {most}")) }
+        if value >= least && value <= most {
+            Ok(())
+        } else {
+            self.fails(key, format_args!("{value} is out of range"), format!("{least} to {most}"))
+        }
     }
 
     fn time(&self, key: &'static str, value: Duration, least: u64) -> Result<(), Invalid> {

@@ -148,8 +148,8 @@ fn what_cannot_be_simulated_is_named() {
     let trial = Trial::new(Duration::from_milliseconds(1), 1);
     let problem = |machine: Machine, flow: &RouterFlow| run(&machine, std::slice::from_ref(flow), &trial).unwrap_err().to_string();
     let system = Machine::system_one;
-    assert_eq!(problem(system(), &RouterFlow { output: Some(2), ..flow.clone() }), "flow flow: output: 2; expected 0 to 1");
-    assert_eq!(problem(Machine { cores: 0, ..system() }, &flow), "the machine: cores: 0; expected 1 to 65536");
+    assert_eq!(problem(system(), &RouterFlow { output: Some(2), ..flow.clone() }), "flow flow: output: 2 is out of range; expected 0 to 1");
+    assert_eq!(problem(Machine { cores: 0, ..system() }, &flow), "the machine: cores: 0 is out of range; expected 1 to 65536");
     let mut upwards = system();
     upwards.stages.swap(0, 6);
     let expected = "stage 1 (ether_input): level: Interrupt after Soft; expected a level that is not above the one of the stage before";
