@@ -51,18 +51,5 @@ impl Emitter {
 
 /// The mean length of a source's frames in bytes, over its packets; 0 if it emits none.
 pub fn mean_length(source: &Source) -> f64 {
-    match source {
-        Source::Cbr(source) => f64::from(source.length),
-        Source::OnOff(source) => f64::from(source.length),
-        Source::Poisson(source) => source.length.mean(),
-        Source::FrameTrace(source) => {
-            let packets: u64 = source.frames.iter().map(|&size| u64::from(size.div_ceil(source.packet_length))).sum();
-            source.frames.iter().map(|&size| f64::from(size)).sum::<f64>() / packets.max(1) as f64
-        }
-        Source::Capture(source) => {
-            source.packets.iter().map(|packet| f64::from(packet.length)).sum::<f64>() / source.packets.len().max(1) as f64
-        }
-        Source::Greedy(source) => f64::from(source.length),
-        Source::Tcp(_) => 0.0,
-    }
+    source.lengths().iter().map(|&(length, part)| length * part).sum()
 }

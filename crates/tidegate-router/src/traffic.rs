@@ -3,9 +3,6 @@
 //! At another rate the same traffic is played faster or slower: every time of a source is divided by one factor. Bursts keep their packets.
 
 use crate::machine::{Machine, RouterFlow};
-use tidegate_core::units::{Duration, Rate};
-use tidegate_sim::source::{Capture, CapturePacket, Cbr, FrameTrace, OnOff, Poisson};
-use tidegate_sim::{Holding, LengthDistribution, Source};
 
 /// The part of all packets that one flow has in one length.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,7 +29,7 @@ impl Traffic {
     pub fn of(flows: &[RouterFlow]) -> Option<Traffic> {
         let mut shares = Vec::new();
         for (flow, described) in flows.iter().enumerate() {
-            let lengths = lengths(&described.source);
+            let lengths = described.source.lengths();
             let mean: f64 = lengths.iter().map(|&(length, part)| length * part).sum();
             let bits = described.source.mean_bits_per_second().filter(|bits| *bits > 0.0 && mean > 0.0)?;
             let rate = bits / (8.0 * mean) * f64::from(described.copies);
@@ -54,63 +51,9 @@ impl Traffic {
     }
 }
 
-/// The lengths of a source's packets with their probabilities; the mean alone for exponential lengths.
-fn lengths(source: &Source) -> Vec<(f64, f64)> {
-    let equally_likely = |mut lengths: Vec<u32>| {
-        lengths.sort_unstable();
-        let total = lengths.len() as f64;
-        lengths.chunk_by(|a, b| a == b).map(|same| (f64::from(same[0]), same.len() as f64 / total)).collect()
-    };
-    match source {
-        Source::Cbr(Cbr { length, .. }) | Source::OnOff(OnOff { length, .. }) => vec![(f64::from(*length), 1.0)],
-        Source::Poisson(Poisson { length: LengthDistribution::Empirical(entries), .. }) => {
-            let total: f64 = entries.iter().map(|entry| entry.1).sum();
-            entries.iter().map(|&(length, weight)| (f64::from(length), weight / total)).collect()
-        }
-        Source::Poisson(Poisson { length, .. }) => vec![(length.mean(), 1.0)],
-        Source::FrameTrace(FrameTrace { frames, packet_length, .. }) => {
-            let packets = |&frame: &u32| {
-                let rest = frame % packet_length;
-                std::iter::repeat_n(*packet_length, (frame / packet_length) as usize).chain((rest > 0).then_some(rest))
-            };
-            equally_likely(frames.iter().flat_map(packets).collect())
-        }
-        Source::Capture(Capture { packets }) => equally_likely(packets.iter().map(|packet| packet.length).collect()),
-        Source::Greedy(_) | Source::Tcp(_) => Vec::new(),
-    }
-}
-
 /// The flow with all its times divided by `factor`; `None` if a time or a rate of it leaves what sources can have.
 pub fn faster(flow: &RouterFlow, factor: f64) -> Option<RouterFlow> {
-    let rate = |rate: Rate| Rate::new((rate.bits_per_second() as f64 * factor + 0.5) as u64).ok();
-    let time = |time: Duration| {
-        let picoseconds = time.picoseconds() as f64 / factor + 0.5;
-        (picoseconds < Duration::MAX.picoseconds() as f64).then(|| Duration::from_picoseconds(picoseconds as u64))
-    };
-    let holding = |holding: &Holding| {
-        Some(match *holding {
-            Holding::Constant { time: constant } => Holding::Constant { time: time(constant)? },
-            Holding::Exponential { mean } => Holding::Exponential { mean: time(mean)? },
-            Holding::Pareto { mean, shape } => Holding::Pareto { mean: time(mean)?, shape },
-        })
-    };
-    let source = match &flow.source {
-        Source::Cbr(cbr) => Source::Cbr(Cbr { rate: rate(cbr.rate)?, ..cbr.clone() }),
-        Source::Poisson(poisson) => {
-            Source::Poisson(Poisson { packets_per_second: poisson.packets_per_second * factor, length: poisson.length.clone() })
-        }
-        Source::OnOff(on_off) => {
-            Source::OnOff(OnOff { peak: rate(on_off.peak)?, on: holding(&on_off.on)?, off: holding(&on_off.off)?, ..on_off.clone() })
-        }
-        Source::FrameTrace(trace) => Source::FrameTrace(FrameTrace { interval: time(trace.interval)?, ..trace.clone() }),
-        Source::Capture(capture) => {
-            let packet = |packet: &CapturePacket| Some(CapturePacket { offset: time(packet.offset)?, ..*packet });
-            Source::Capture(Capture { packets: capture.packets.iter().map(packet).collect::<Option<Vec<_>>>()?.into() })
-        }
-        Source::Greedy(_) | Source::Tcp(_) => return None,
-    };
-    source.check().ok()?;
-    Some(RouterFlow { source, ..flow.clone() })
+    Some(RouterFlow { source: flow.source.faster(factor)?, ..flow.clone() })
 }
 
 /// The receive channel of each flow, as a trial assigns them: in turn, unless a flow names its channel or the guard gives each its own.
@@ -132,6 +75,9 @@ pub(crate) fn channels(machine: &Machine, flows: &[RouterFlow]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_core::units::{Duration, Rate};
+    use tidegate_sim::source::{Cbr, FrameTrace, OnOff, Poisson};
+    use tidegate_sim::{Holding, LengthDistribution, Source};
 
     fn flow(source: Source) -> RouterFlow {
         RouterFlow::new("flow", source, 0, Some(1))

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::random::Stream;
-use crate::time::{LONGEST_DURATION, random_span, seconds};
+use crate::time::{LONGEST_DURATION, divided, random_span, seconds};
 use tidegate_core::units::Duration;
 
 /// The distribution of the time that a source spends in a state.
@@ -34,6 +34,15 @@ impl Holding {
         match *self {
             Holding::Constant { time: mean } | Holding::Exponential { mean } | Holding::Pareto { mean, .. } => mean,
         }
+    }
+
+    /// The same with its times divided by `factor`.
+    pub(crate) fn divided(&self, factor: f64) -> Option<Holding> {
+        Some(match *self {
+            Holding::Constant { time } => Holding::Constant { time: divided(time, factor)? },
+            Holding::Exponential { mean } => Holding::Exponential { mean: divided(mean, factor)? },
+            Holding::Pareto { mean, shape } => Holding::Pareto { mean: divided(mean, factor)?, shape },
+        })
     }
 
     pub(crate) fn check(&self, key: &'static str) -> Result<(), Fault> {

@@ -89,6 +89,21 @@ impl Source {
         self.start(&headers.into())
     }
 
+    /// The lengths of its frames in bytes, with the part of all packets that have them: the mean alone for exponential lengths, none if that depends on the
+    /// network.
+    pub fn lengths(&self) -> Vec<(f64, f64)> {
+        match_source!(self, source => source.lengths())
+    }
+
+    /// The same source with all its times divided by `factor`: bursts keep their packets. `None` if the network sets its pace, or if a time or a rate leaves
+    /// what sources can have.
+    pub fn faster(&self, factor: f64) -> Option<Source> {
+        let mut faster = self.clone();
+        match_source!(&mut faster, source => source.play_faster(factor))?;
+        faster.check().ok()?;
+        Some(faster)
+    }
+
     /// Starts the source; see [`TrafficSource::start`].
     pub(crate) fn start(&self, headers: &Arc<[u32]>) -> Option<Box<dyn Generator>> {
         match_source!(self, source => source.start(headers))

@@ -12,6 +12,12 @@ pub(crate) fn seconds(duration: Duration) -> f64 {
     duration.picoseconds() as f64 / 1e12
 }
 
+/// A time divided by a factor, to the nearest picosecond; `None` beyond the longest time.
+pub(crate) fn divided(time: Duration, factor: f64) -> Option<Duration> {
+    let picoseconds = time.picoseconds() as f64 / factor + 0.5;
+    (picoseconds < Duration::MAX.picoseconds() as f64).then(|| Duration::from_picoseconds(picoseconds as u64))
+}
+
 /// `mean` picoseconds times a random `draw`, rounded to the nearest picosecond; it saturates at 2^64 - 1.
 #[inline]
 pub(crate) fn random_span(mean: f64, draw: f64) -> u64 {

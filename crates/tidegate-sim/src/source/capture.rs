@@ -1,9 +1,9 @@
 //! The packets of a capture, once, at their offsets from the flow's start.
 
-use super::role::{Emission, Generator, TrafficSource};
+use super::role::{Emission, Generator, TrafficSource, equally_likely};
 use crate::fault::{Fault, check_length};
 use crate::random::Stream;
-use crate::time::{NEVER, seconds};
+use crate::time::{NEVER, divided, seconds};
 use std::sync::Arc;
 use tidegate_core::classifier::Header;
 use tidegate_core::units::Duration;
@@ -29,6 +29,16 @@ pub struct CapturePacket {
 impl TrafficSource for Capture {
     const NAME: &'static str = "capture";
     const SUMMARY: &'static str = "the packets of a capture file, once, at their own times and with their own headers";
+
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        equally_likely(self.packets.iter().map(|packet| packet.length).collect())
+    }
+
+    fn play_faster(&mut self, factor: f64) -> Option<()> {
+        let packet = |packet: &CapturePacket| Some(CapturePacket { offset: divided(packet.offset, factor)?, ..*packet });
+        self.packets = self.packets.iter().map(packet).collect::<Option<Vec<_>>>()?.into();
+        Some(())
+    }
 
     fn check(&self) -> Result<(), Fault> {
         for (index, packet) in self.packets.iter().enumerate() {

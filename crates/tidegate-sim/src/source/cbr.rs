@@ -1,6 +1,6 @@
 //! Constant bit rate: packets of one length, evenly spaced without drift.
 
-use super::role::{Emission, Generator, TrafficSource};
+use super::role::{Emission, Generator, TrafficSource, multiplied};
 use super::spacing::Spacing;
 use crate::fault::{Fault, check_length};
 use crate::random::Stream;
@@ -22,6 +22,15 @@ pub struct Cbr {
 impl TrafficSource for Cbr {
     const NAME: &'static str = "cbr";
     const SUMMARY: &'static str = "constant bit rate: packets of one size, evenly spaced";
+
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        vec![(f64::from(self.length), 1.0)]
+    }
+
+    fn play_faster(&mut self, factor: f64) -> Option<()> {
+        self.rate = multiplied(self.rate, factor)?;
+        Some(())
+    }
 
     fn check(&self) -> Result<(), Fault> {
         check_length("length", self.length)

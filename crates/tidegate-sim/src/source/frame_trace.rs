@@ -1,9 +1,9 @@
 //! Video from a trace of frame sizes: one frame per interval, cut into packets that are emitted at the frame's instant.
 
-use super::role::{Emission, Generator, TrafficSource};
+use super::role::{Emission, Generator, TrafficSource, equally_likely};
 use crate::fault::{Fault, check_length};
 use crate::random::Stream;
-use crate::time::{LONGEST_DURATION, seconds};
+use crate::time::{LONGEST_DURATION, divided, seconds};
 use std::sync::Arc;
 use tidegate_core::units::{Duration, Rate};
 
@@ -23,6 +23,19 @@ pub struct FrameTrace {
 impl TrafficSource for FrameTrace {
     const NAME: &'static str = "frames";
     const SUMMARY: &'static str = "video: one frame per interval, cut into packets that are sent together; the sizes repeat";
+
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        let packets = |&frame: &u32| {
+            let rest = frame % self.packet_length;
+            std::iter::repeat_n(self.packet_length, (frame / self.packet_length) as usize).chain((rest > 0).then_some(rest))
+        };
+        equally_likely(self.frames.iter().flat_map(packets).collect())
+    }
+
+    fn play_faster(&mut self, factor: f64) -> Option<()> {
+        self.interval = divided(self.interval, factor)?;
+        Some(())
+    }
 
     fn check(&self) -> Result<(), Fault> {
         if self.frames.iter().all(|&size| size == 0) {

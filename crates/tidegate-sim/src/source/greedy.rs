@@ -23,6 +23,10 @@ impl TrafficSource for Greedy {
     const NAME: &'static str = "greedy";
     const SUMMARY: &'static str = "always has more to send: keeps a number of packets in the first queue of its path";
 
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        vec![(f64::from(self.length), 1.0)]
+    }
+
     fn check(&self) -> Result<(), Fault> {
         if self.window == 0 {
             return Err(Fault::new("window", "0 packets", "at least 1"));

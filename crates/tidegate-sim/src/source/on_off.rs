@@ -7,7 +7,7 @@
 //! geometric with mean `N = 1 / (1 - exp(-interval / on))`. The mean rate is `N / (N * interval + off)` packets per second. With
 //! packets of 1 kbit, a peak of 1.5 Mbit/s and means of 2 ms these are 810.6, against 750 with the remainder carried.
 
-use super::role::{Emission, Generator, TrafficSource};
+use super::role::{Emission, Generator, TrafficSource, multiplied};
 use super::spacing::Spacing;
 use crate::fault::{Fault, check_length};
 use crate::holding::Holding;
@@ -47,6 +47,15 @@ pub enum Remainder {
 impl TrafficSource for OnOff {
     const NAME: &'static str = "on-off";
     const SUMMARY: &'static str = "alternates between its peak rate and silence";
+
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        vec![(f64::from(self.length), 1.0)]
+    }
+
+    fn play_faster(&mut self, factor: f64) -> Option<()> {
+        (self.peak, self.on, self.off) = (multiplied(self.peak, factor)?, self.on.divided(factor)?, self.off.divided(factor)?);
+        Some(())
+    }
 
     fn check(&self) -> Result<(), Fault> {
         check_length("length", self.length)?;

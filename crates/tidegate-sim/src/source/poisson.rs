@@ -20,6 +20,17 @@ impl TrafficSource for Poisson {
     const NAME: &'static str = "poisson";
     const SUMMARY: &'static str = "packets at independent, exponentially distributed intervals";
 
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        let LengthDistribution::Empirical(entries) = &self.length else { return vec![(self.length.mean(), 1.0)] };
+        let total: f64 = entries.iter().map(|entry| entry.1).sum();
+        entries.iter().map(|&(length, weight)| (f64::from(length), weight / total)).collect()
+    }
+
+    fn play_faster(&mut self, factor: f64) -> Option<()> {
+        self.packets_per_second *= factor;
+        Some(())
+    }
+
     fn check(&self) -> Result<(), Fault> {
         if !(self.packets_per_second.is_finite() && self.packets_per_second > 0.0) {
             return Err(Fault::new("packets_per_second", format!("{}", self.packets_per_second), "a number above 0"));

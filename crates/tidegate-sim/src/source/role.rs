@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::random::Stream;
 use std::sync::Arc;
+use tidegate_core::units::Rate;
 
 /// The parameters of one kind of source.
 pub(crate) trait TrafficSource {
@@ -22,6 +23,18 @@ pub(crate) trait TrafficSource {
         None
     }
 
+    /// The lengths of its frames in bytes, with the part of all packets that have them; the mean alone for exponential lengths. Empty if it depends on the
+    /// network.
+    fn lengths(&self) -> Vec<(f64, f64)> {
+        Vec::new()
+    }
+
+    /// Divides all its times by `factor`: bursts keep their packets. `None` if the network sets its pace, or if a time or a rate leaves what sources can have.
+    fn play_faster(&mut self, factor: f64) -> Option<()> {
+        let _ = factor;
+        None
+    }
+
     /// About how many events a simulated second takes; 0 if that depends on the network.
     fn events_per_second(&self) -> f64 {
         0.0
@@ -38,6 +51,18 @@ pub(crate) trait TrafficSource {
     fn packets_per_second(&self, length: u32) -> f64 {
         self.mean_bits_per_second().unwrap_or(0.0) / (8.0 * f64::from(length))
     }
+}
+
+/// Lengths that are equally likely, one entry per length.
+pub(crate) fn equally_likely(mut lengths: Vec<u32>) -> Vec<(f64, f64)> {
+    lengths.sort_unstable();
+    let total = lengths.len() as f64;
+    lengths.chunk_by(|a, b| a == b).map(|same| (f64::from(same[0]), same.len() as f64 / total)).collect()
+}
+
+/// A rate times a factor, if rates can be that.
+pub(crate) fn multiplied(rate: Rate, factor: f64) -> Option<Rate> {
+    Rate::new((rate.bits_per_second() as f64 * factor + 0.5) as u64).ok()
 }
 
 /// A running source. Instants are picoseconds from the start of the simulation.
