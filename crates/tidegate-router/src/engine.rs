@@ -22,6 +22,7 @@ use crate::noise::NoiseSource;
 use crate::outcome::{Batches, CoreUse, Fidelity, RouterOutcome, Trial};
 use crate::packet::Packet;
 use crate::ready_set::ReadySet;
+use crate::traffic;
 use std::collections::VecDeque;
 use tidegate_core::fault;
 use tidegate_core::units::Duration;
@@ -381,12 +382,11 @@ fn channels(machine: &Machine, flows: &[RouterFlow], nic: usize) -> usize {
 
 /// The way of each flow. Flows take the channels of their interface in turn unless they name theirs.
 fn ways(machine: &Machine, flows: &[RouterFlow]) -> Vec<Way> {
-    let mut next = vec![0; machine.nics.len()];
-    let way = |flow: &RouterFlow| {
-        let in_turn = next[flow.input] % channels(machine, flows, flow.input);
-        next[flow.input] += 1;
-        let channel = flow.channel.filter(|_| machine.guard.is_none()).map_or(in_turn, |channel| channel as usize);
-        Way { input: flow.input, channel, core: channel % machine.cores as usize, output: flow.output }
+    let way = |(flow, channel): (&RouterFlow, usize)| Way {
+        input: flow.input,
+        channel,
+        core: channel % machine.cores as usize,
+        output: flow.output,
     };
-    flows.iter().map(way).collect()
+    flows.iter().zip(traffic::channels(machine, flows)).map(way).collect()
 }

@@ -41,3 +41,13 @@ fn the_pareto_tail_has_its_exponent() {
     assert!((beyond - 0.0442).abs() < 0.0025, "{beyond}");
     assert!(mean_of(|s| u64::from(pareto.draw(s) + 1 < MEAN.picoseconds() / 3)) == 0.0);
 }
+
+/// With the shape 1.4 and a shortest period of 1 the mean is 3.5, and half of the periods are longer than 1.6407.
+#[test]
+fn half_of_pareto_periods_are_beyond_their_median() {
+    let pareto = Holding::Pareto { mean: Duration::from_picoseconds(3_500_000_000), shape: 1.4 };
+    let mut stream = Stream::new(7, 0, "median");
+    let beyond = (0..20_000).filter(|_| pareto.draw(&mut stream) > 1_640_700_000).count();
+    assert!((9_700..=10_300).contains(&beyond), "{beyond} of 20,000");
+    assert!((0..1000).all(|_| pareto.draw(&mut stream) >= 1_000_000_000));
+}
