@@ -13,6 +13,7 @@
 //! | [`policy`] | what an output port does with its packets |
 //! | [`simulation`] | the network and the experiment |
 //! | [`promise`] | promises, and whether they were kept |
+//! | [`proof`] | what is proven of every flow and queue before it runs |
 //! | [`machine`] | machine files: a machine that forwards frames, its flows, and a question |
 //! | [`units`] | quantities, read and printed |
 //! | [`bounds`] | guaranteed rates and longest gaps of every port |
@@ -46,6 +47,7 @@ pub mod machine;
 mod partition;
 pub mod policy;
 pub mod promise;
+pub mod proof;
 pub mod scenario;
 pub mod simulation;
 pub mod summary;
