@@ -20,7 +20,7 @@ use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Loss;
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::time::LONGEST_DURATION;
-use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source, Subject, Tagging};
+use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
 
 mod paths;
 
@@ -40,6 +40,8 @@ pub struct Simulation {
     pub policy_of_link: Vec<usize>,
     /// For each link, the bounds of its port.
     pub bounds_of_link: Vec<Vec<NodeBounds>>,
+    /// For each link with a rate of its own, its policy at that rate.
+    pub(crate) own_policies: Vec<Option<Policy>>,
 }
 
 /// The flows of one table: one, or `count` equal ones.
@@ -69,6 +71,11 @@ impl Simulation {
             }
         }
         offered
+    }
+
+    /// The policy of a link, at its rate.
+    pub(crate) fn policy<'a>(&'a self, link: LinkId, policies: &'a [Policy]) -> &'a Policy {
+        self.own_policies[link.0].as_ref().unwrap_or(&policies[self.policy_of_link[link.0]])
     }
 
     /// True if the flows are calls.
@@ -107,6 +114,7 @@ impl Simulation {
             is_complete: true,
             policy_of_link: Vec::new(),
             bounds_of_link: Vec::new(),
+            own_policies: Vec::new(),
             findings,
         };
         building.links();
@@ -209,6 +217,7 @@ struct Building<'a> {
     is_complete: bool,
     policy_of_link: Vec<usize>,
     bounds_of_link: Vec<Vec<NodeBounds>>,
+    own_policies: Vec<Option<Policy>>,
     findings: &'a mut Vec<Diagnostic>,
 }
 
@@ -311,13 +320,17 @@ impl Building<'_> {
             return None;
         };
         self.policy_of_link.push(index);
+        self.own_policies.push(None);
         match &table.rate {
             None => self.policies[index].as_ref().map(|policy| (policy.setup(), policy.bounds.clone(), policy.adapter.clone())),
             // Errors of the policy itself have been reported.
             Some(_) if self.policies[index].is_none() => None,
             Some(rate) => {
                 let (name, policy) = &policies[index];
-                Policy::resolve(name, policy, Some(rate), self.findings).map(|policy| (policy.setup(), policy.bounds, policy.adapter))
+                let policy = Policy::resolve(name, policy, Some(rate), self.findings)?;
+                let port = (policy.setup(), policy.bounds.clone(), policy.adapter.clone());
+                *self.own_policies.last_mut()? = Some(policy);
+                Some(port)
             }
         }
     }
@@ -377,6 +390,7 @@ impl Building<'_> {
             groups,
             policy_of_link: self.policy_of_link,
             bounds_of_link: self.bounds_of_link,
+            own_policies: self.own_policies,
         })
     }
 

@@ -100,6 +100,7 @@ pub use experiment::Experiment;
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
 pub use network::{FlowSpec, Impairment, Link, Network};
+pub use route::reversed;
 pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{

@@ -233,7 +233,7 @@ struct Way<'a> {
 }
 
 /// The header of acknowledgements: source and destination exchanged.
-fn reversed(header: &Header) -> Header {
+pub fn reversed(header: &Header) -> Header {
     let mut header = *header;
     let turn = |transport: &mut Transport| transport.ports = transport.ports.map(|(source, destination)| (destination, source));
     match &mut header.network {

@@ -54,6 +54,8 @@ pub struct TotalFlow {
     pub delays: Vec<Picoseconds>,
     /// The backlog of each server in bits. A buffer that frees a packet only when it has left needs one packet more.
     pub backlogs: Vec<u64>,
+    /// What comes to each server.
+    pub arrivals: Vec<Arrival>,
     /// The service curve of each server beside the traffic that is before it; `None` under earliest deadline first.
     pub services: Vec<Option<Service>>,
     /// For each flow the jitter before each of its servers, and behind the last: its curve there is `arrival.delayed(jitter)`.
@@ -348,8 +350,10 @@ impl<'a> State<'a> {
 
     fn result(self, rounds: usize) -> Result<TotalFlow, NoBound> {
         let mut backlogs = Vec::with_capacity(self.delays.len());
+        let mut all = Vec::with_capacity(self.delays.len());
         for server in 0..self.delays.len() {
             let arrivals = self.arrivals(server)?;
+            all.push(arrivals.as_arrival()?);
             backlogs.push(match &self.services[server] {
                 _ if arrivals.is_empty() => 0,
                 Some(service) => arrivals.backlog_bits(service)?,
@@ -360,7 +364,7 @@ impl<'a> State<'a> {
                 }
             });
         }
-        Ok(TotalFlow { delays: self.delays, backlogs, services: self.services, jitters: self.jitters, rounds })
+        Ok(TotalFlow { delays: self.delays, backlogs, arrivals: all, services: self.services, jitters: self.jitters, rounds })
     }
 }
 

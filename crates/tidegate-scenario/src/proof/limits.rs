@@ -1,0 +1,70 @@
+//! What a full buffer bounds: a packet that leaves a queue has waited for at most what the queue can hold. It holds for any source, with
+//! losses possible.
+
+use super::arrivals::Lengths;
+use super::queues::{Queue, Queues};
+use crate::policy::{Class, Policy};
+use crate::units::Limit;
+use tidegate_bounds::curve::Arrival;
+use tidegate_bounds::quantity::{NoBound, Picoseconds};
+use tidegate_bounds::service::{Row, behind_limit};
+use tidegate_bounds::source::rescaled;
+use tidegate_core::units::Overhead;
+
+/// What a queue holds at most, and how long the last packet of that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Held {
+    /// In bits on the wire, the packet in transmission included.
+    pub bits: u64,
+    /// The bound on the delay.
+    pub delay: Picoseconds,
+}
+
+/// What a queue with frames of these lengths holds at most.
+///
+/// # Errors
+/// Why it has no strict service.
+pub(super) fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &Row) -> Result<Held, NoBound> {
+    let Queue { link, class, queue } = queues.all[number];
+    let policy = queues.policies[link.0];
+    // The classes whose queues are this one.
+    let shares = |other: &usize| queues.find(link, *other, if *other == class { queue } else { 0 }) == Some(number);
+    let classes: Vec<usize> = (0..policy.classes.len()).filter(shares).collect();
+    let longest = 8 * u64::from(policy.overhead.wire_length(lengths.1));
+    let in_bits = |limit: Limit| match limit {
+        Limit::Packets(packets) => Ok(packets.saturating_mul(longest)),
+        Limit::Bytes(bytes) => {
+            let frames = Arrival::token_bucket(bytes.saturating_mul(8), 0);
+            rescaled(&frames, lengths, Overhead::None, policy.overhead).map(|curve| curve.burst_bits())
+        }
+    };
+    let mut least = u64::from(policy.packet_limit).saturating_mul(longest);
+    // The buffers that these classes are in, each once.
+    let mut buffers: Vec<Option<usize>> = classes.iter().map(|&class| policy.classes[class].partition).collect();
+    buffers.sort_unstable();
+    buffers.dedup();
+    let mut sum = 0u64;
+    for buffer in buffers {
+        let limit = buffer.map_or(policy.buffer.limit, |partition| policy.partitions[partition].buffer.limit);
+        sum = sum.saturating_add(in_bits(limit)?);
+    }
+    least = least.min(sum);
+    let limits: Option<Vec<Limit>> = classes.iter().map(|&class| limit_of(policy, class)).collect();
+    if let Some(limits) = limits {
+        let each = limits.into_iter().map(in_bits).collect::<Result<Vec<_>, NoBound>>()?;
+        least = least.min(each.into_iter().fold(0, u64::saturating_add));
+    }
+    // The packet in transmission has left the buffer.
+    let bits = least.saturating_add(longest);
+    Ok(Held { bits, delay: behind_limit(&row.strict, bits)? })
+}
+
+/// The limit of what a class puts into a queue; of queues in one order, all together.
+fn limit_of(policy: &Policy, class: usize) -> Option<Limit> {
+    let Class { limit, queues, queue_scheduler, .. } = &policy.classes[class];
+    let together = if *queue_scheduler == tidegate_core::registry::SchedulerKind::Fifo { u64::from(*queues) } else { 1 };
+    Some(match (*limit)? {
+        Limit::Packets(packets) => Limit::Packets(packets.saturating_mul(together)),
+        Limit::Bytes(bytes) => Limit::Bytes(bytes.saturating_mul(together)),
+    })
+}

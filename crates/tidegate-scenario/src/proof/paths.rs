@@ -1,0 +1,186 @@
+//! The queues that packets pass: the port's own classifier sees the flow's header at every link, as it is changed on the way.
+//!
+//! Behind a port that sets code points by colour, packets of one flow may go on through different queues. Each such path is a strand, and all
+//! strands of a flow count, so that no packet is missed.
+
+use super::arrivals::{self, Lengths, Overheads};
+use super::queues::Queues;
+use crate::scenario::Variant;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use tidegate_bounds::curve::Arrival;
+use tidegate_bounds::quantity::NoBound;
+use tidegate_core::classifier::Header;
+use tidegate_core::packet::Colour;
+use tidegate_core::port::PortSetup;
+use tidegate_core::remark::{CodePoint, Remarks};
+use tidegate_core::units::Overhead;
+use tidegate_sim::source::Capture;
+use tidegate_sim::{Arrivals, FlowSpec, LinkId, Source, reversed};
+
+const COLOURS: [Colour; Remarks::COLOURS] = [Colour::Green, Colour::Yellow, Colour::Red];
+
+/// More paths of one flow are not followed.
+const MOST_PATHS: usize = 64;
+
+/// Packets of one flow that pass the same queues.
+#[derive(Clone, Debug)]
+pub(super) struct Strand {
+    /// The flow.
+    pub flow: usize,
+    /// True for acknowledgements, on the way back.
+    pub is_back: bool,
+    /// The links.
+    pub links: Vec<LinkId>,
+    /// The queue at each of them, as numbered by [`Queues`].
+    pub queues: Vec<usize>,
+    /// The overheads on the way.
+    pub wire: Overheads,
+    /// The lengths of the frames.
+    pub lengths: Lengths,
+    /// What comes to the first queue, or why that is unknown.
+    pub arrival: Result<Arrival, NoBound>,
+}
+
+/// The strands of all flows.
+///
+/// # Errors
+/// A flow whose packets part too often.
+pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<Strand>, String> {
+    let network = ports.network;
+    if let Some(link) = changing_way(ports, variant) {
+        let name = &network.links[link.0].name;
+        return Err(format!("the policy of link `{name}` changes, and with it the queues of packets behind it"));
+    }
+    let mut strands = Vec::new();
+    let comes_and_goes: HashSet<usize> =
+        network.calls.iter().filter(|calls| calls.arrivals != Arrivals::Permanent).flat_map(|calls| calls.flows.iter().copied()).collect();
+    for (number, flow) in network.flows.iter().enumerate() {
+        let first = &network.links[flow.path[0].0];
+        let longest = if first.cells { u32::from(u16::MAX) } else { first.port.longest_frame };
+        let wire = Overheads::of(flow.path.iter().map(|link| network.links[link.0].overhead()));
+        let lengths = arrivals::lengths(&flow.source, longest);
+        let strand = |links: &[LinkId], queues| Strand {
+            flow: number,
+            is_back: false,
+            links: links.to_vec(),
+            queues,
+            wire: wire.clone(),
+            lengths,
+            arrival: Err(NoBound::OutOfRange),
+        };
+        if let Source::Capture(capture) = &flow.source {
+            for (queues, packets) in of_capture(ports, flow, capture)? {
+                let all =
+                    capture.packets.iter().zip(&packets).filter(|(_, is_here)| **is_here).map(|(packet, _)| (packet.offset, packet.length));
+                let arrival = shaped(flow, first.overhead(), lengths, &wire, || arrivals::of_packets(all, &wire));
+                strands.push(Strand { arrival, ..strand(&flow.path, queues) });
+            }
+            continue;
+        }
+        let arrival = if comes_and_goes.contains(&number) {
+            Err(NoBound::Because("calls come at random times"))
+        } else {
+            shaped(flow, first.overhead(), lengths, &wire, || arrivals::of_source(&flow.source, &wire))
+        };
+        for queues in paths(ports, &flow.path, flow.header, flow.tagging.is_some())? {
+            strands.push(Strand { arrival: arrival.clone(), ..strand(&flow.path, queues) });
+        }
+        if let Source::Tcp(tcp) = &flow.source {
+            let back = &tcp.reverse_path;
+            let wire = Overheads::of(back.iter().map(|link| network.links[link.0].overhead()));
+            let longest = network.links[back[0].0].port.longest_frame;
+            for queues in paths(ports, back, reversed(&flow.header), false)? {
+                let (arrival, wire) = (arrival.clone(), wire.clone());
+                strands.push(Strand { is_back: true, wire, lengths: (1, longest), arrival, ..strand(back, queues) });
+            }
+        }
+    }
+    Ok(strands)
+}
+
+/// A link whose port sets code points or colours, changes while it runs, and has other ports behind it.
+fn changing_way(ports: &Queues<'_>, variant: &Variant) -> Option<LinkId> {
+    let rewrites = |port: &PortSetup| !port.remarks.is_empty() || port.policers.iter().any(Option::is_some);
+    let goes_on = |link: LinkId| ports.network.flows.iter().any(|flow| flow.path[..flow.path.len() - 1].contains(&link));
+    let changes = variant.changes.iter().flat_map(|change| &change.ports);
+    let mut found = changes.filter(|(link, after)| rewrites(after) || rewrites(&ports.network.links[link.0].port));
+    found.find(|(link, _)| goes_on(*link)).map(|(link, _)| *link)
+}
+
+/// The curve of a source behind its sender's shape, if it has one.
+fn shaped(
+    flow: &FlowSpec,
+    first: Overhead,
+    lengths: Lengths,
+    wire: &Overheads,
+    source: impl FnOnce() -> Result<Arrival, NoBound>,
+) -> Result<Arrival, NoBound> {
+    match &flow.shaping {
+        Some(shape) => arrivals::of_shape(shape).and_then(|curve| wire.most(&curve, lengths, first)),
+        None => source(),
+    }
+}
+
+/// The queues of a path, and whether each packet may take it.
+type Taken = (Vec<usize>, Vec<bool>);
+
+/// The paths of a capture's packets, and which packets may take each.
+fn of_capture(ports: &mut Queues<'_>, flow: &FlowSpec, capture: &Capture) -> Result<Vec<Taken>, String> {
+    let mut known: HashMap<Header, Vec<Vec<usize>>> = HashMap::new();
+    let mut found: Vec<Taken> = Vec::new();
+    let mut number_of: HashMap<Vec<usize>, usize> = HashMap::new();
+    for (index, packet) in capture.packets.iter().enumerate() {
+        let ways = match known.entry(packet.header) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(paths(ports, &flow.path, packet.header, flow.tagging.is_some())?),
+        };
+        for queues in ways.iter() {
+            let number = *number_of.entry(queues.clone()).or_insert_with(|| {
+                found.push((queues.clone(), vec![false; capture.packets.len()]));
+                found.len() - 1
+            });
+            if number >= MOST_PATHS {
+                return Err(format!("flow `{}`: its packets take too many paths", flow.name));
+            }
+            found[number].1[index] = true;
+        }
+    }
+    Ok(found)
+}
+
+/// All sequences of queues that packets with this header may take.
+fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) -> Result<Vec<Vec<usize>>, String> {
+    let colour = Colour::of(&header);
+    let colours = if tags { COLOURS.to_vec() } else { vec![colour] };
+    let mut under_way: Vec<(Vec<usize>, Header, Colour)> = colours.into_iter().map(|colour| (Vec::new(), header, colour)).collect();
+    let network = ports.network;
+    for &link in path {
+        let (port, carries_cells) = (&network.links[link.0].port, network.links[link.0].overhead() == Overhead::Aal5);
+        let mut next: Vec<(Vec<usize>, Header, Colour)> = Vec::new();
+        for (mut queues, header, colour) in under_way {
+            let queue = port.classifier.classify(&header);
+            let class = port.classifier.class_of(queue);
+            queues.push(ports.number(link, class, queue.0 - port.classifier.classes()[class].first_flow.0));
+            let recolours = ports.recolours(link, class);
+            for leaves in COLOURS.into_iter().filter(|&leaves| recolours || leaves == colour) {
+                let remark = port.remarks.of(class, leaves);
+                let remarked = remark.of(header);
+                let decides = port.policers.iter().any(Option::is_some) && !carries_cells;
+                let keeps = carries_cells || (port.remarks.is_empty() && !decides) || (tags && remark.dscp == CodePoint::Keep);
+                let way = (queues.clone(), remarked, if keeps { leaves } else { Colour::of(&remarked) });
+                if !next.contains(&way) {
+                    next.push(way);
+                }
+            }
+        }
+        under_way = next;
+        if under_way.len() > MOST_PATHS * COLOURS.len() {
+            return Err("packets of a flow take too many paths".to_owned());
+        }
+    }
+    let mut all: Vec<Vec<usize>> = under_way.into_iter().map(|way| way.0).collect();
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}

@@ -1,0 +1,52 @@
+//! Proven bounds hold: no packet that is simulated is later than the bound of its flow.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use tidegate_core::units::Duration;
+use tidegate_scenario::proof::Proof;
+use tidegate_scenario::{Scenario, Variant, load};
+use tidegate_sim::{Control, Experiment, run_with_changes};
+
+/// The longest delay of each flow in picoseconds, the first packets included; `None` for a flow that delivered nothing.
+fn longest(variant: &Variant, experiment: Experiment) -> Vec<Option<i128>> {
+    let simulation = variant.simulation.as_ref().unwrap();
+    let changes: Vec<_> = variant.changes.iter().map(|change| change.of_network()).collect();
+    let experiment = Experiment { warm_up: Duration::ZERO, sample_interval: None, ..experiment };
+    let outcome =
+        run_with_changes(&simulation.network, &changes, &experiment, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+    let maximum = |flow: &tidegate_sim::FlowOutcome| flow.delay.as_ref()?.histogram.maximum();
+    outcome.flows.iter().map(|flow| maximum(flow).map(|seconds| (seconds * 1e12).round() as i128)).collect()
+}
+
+/// What is proven and measured of a variant: for each flow that has both, its name, the bound and the longest delay.
+fn compared(variant: &Variant, experiment: Experiment) -> Vec<(String, i128, i128)> {
+    let proof = Proof::of(variant).unwrap();
+    let names = variant.simulation.as_ref().unwrap().network.flows.iter().map(|flow| flow.name.clone());
+    let both = names.zip(&proof.flows).zip(longest(variant, experiment));
+    both.filter_map(|((name, proven), measured)| Some((name, proven.as_ref().ok()?.bound.delay, measured?))).collect()
+}
+
+fn scenarios() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir("../../scenarios").unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Scenario {
+    load(path, &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn no_packet_of_a_scenario_is_later_than_its_bound() {
+    for path in scenarios() {
+        for variant in &read(&path).variants {
+            let Some(simulation) = &variant.simulation else { continue };
+            let name = format!("{}, {}", path.display(), variant.name);
+            let experiment = Experiment { duration: Duration::from_milliseconds(500), replications: 1, ..simulation.experiment };
+            for (flow, bound, longest) in compared(variant, experiment) {
+                assert!(longest <= bound, "{name}: a packet of `{flow}` took {longest} ps, and its bound is {bound} ps");
+            }
+        }
+    }
+}
