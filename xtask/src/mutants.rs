@@ -67,6 +67,11 @@ const MUTANTS: &[Mutant] = &[
         catchers: &[Tests("lib", "scheduler::self_clocked"), Tests("guarantees", ""), Tests("textbooks", "")],
     },
     Mutant {
+        name: "wf2q-plus-adds-work-at-the-start",
+        fault: "virtual time counts a packet when its service starts",
+        catchers: &[Tests("guarantees", "wf2q_plus_counts"), Tests("guarantees", "")],
+    },
+    Mutant {
         name: "drr-keeps-deficits",
         fault: "an empty queue keeps its deficit",
         catchers: &[Tests("lib", "scheduler::deficit_round_robin"), Tests("textbooks", "")],

@@ -70,6 +70,7 @@ faults! {
     SelectivePushoutPlusFromTail = "selective-pushout-plus-from-tail",
     PushOutOfTheWrongQueue = "push-out-of-the-wrong-queue",
     ScfqForgetsItsClock = "scfq-forgets-its-clock",
+    Wf2qPlusAddsWorkAtTheStart = "wf2q-plus-adds-work-at-the-start",
     DrrKeepsDeficits = "drr-keeps-deficits",
     PriorityWithoutTurns = "priority-without-turns",
     DwcsZeroWindowsReversed = "dwcs-zero-windows-reversed",

@@ -423,6 +423,25 @@ fn wf2q_plus_keeps_the_claim_of_a_flow_whose_last_packet_is_being_sent() {
     assert_eq!(departures.iter().map(|sent| sent.flow).collect::<Vec<_>>(), [1, 0, 0, 2]);
 }
 
+/// Virtual time that counts a packet whole when its service starts gives a packet that comes meanwhile too late a stamp, and breaks law 1.
+#[test]
+fn wf2q_plus_counts_a_packet_while_it_is_sent() {
+    let rates = [2_500, 7_000, 500].map(|kbps| Rate::new(kbps * 1_000).unwrap());
+    let flows = rates.map(|rate| FlowParameters { rate: Some(rate), ..FlowParameters::default() });
+    let link = Rate::new(10_000_000).unwrap();
+    let mut scheduler: Wf2qPlus = Setup::new(link, 1500).build(&flows).unwrap();
+    // Flow 1 is served until it is ahead, at 80 us. Then flow 2 sends its long packet, until 1280 us, and the packet of flow 0 comes.
+    let arrival = |microseconds: u64, flow, length| Arrival { time: microseconds * 1_000_000, flow, length };
+    let mut arrivals = vec![arrival(0, 1, 100); 40];
+    arrivals.extend([arrival(0, 2, 1500), arrival(81, 0, 250)]);
+    let departures = run(&mut scheduler, link, 3, &arrivals);
+    let packet = of_flow(&departures, 0)[0];
+    // Its fluid server finishes it at 881 us, and seven packets of flow 1 before, of which the first has left: 1280 + 6 * 80 + 200 us.
+    assert_eq!(packet.finish, 1_960_000_000);
+    let (own, longest) = (800_000_000, 1_200_000_000);
+    assert!(packet.finish - packet.arrival <= own + longest, "stamped late, it leaves at 2840 us");
+}
+
 #[test]
 fn wf2q_plus_gives_nothing_back_to_flows_that_were_idle() {
     let flows = [FlowParameters::default(); 2];

@@ -106,7 +106,9 @@ impl<R: ReadyList> Wf2qPlus<R> {
     /// Virtual time at `now`. It advances with the work of the service in progress, in which time stands in for work.
     #[inline]
     fn virtual_time(&self, now: Time) -> u128 {
-        self.virtual_time + u128::from(now.since(self.service_start).min(self.service_span).picoseconds())
+        let work = now.since(self.service_start).min(self.service_span);
+        let work = if fault!(Wf2qPlusAddsWorkAtTheStart) { self.service_span } else { work };
+        self.virtual_time + u128::from(work.picoseconds())
     }
 
     /// Files the head of `flow`, whose share is up to date.
