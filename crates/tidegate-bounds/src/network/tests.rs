@@ -21,9 +21,10 @@ fn fluid(servers: &[(u64, i128)], flows: &[(u64, u64, &[usize])]) -> Network {
     }
 }
 
-/// Bounds of a flow by TFA with and without the group rule, SFA and PMOO for any order, and SFA for first in first out.
-fn all(network: &Network, flow: usize) -> [Picoseconds; 5] {
+/// Bounds of a flow by TFA with and without the group rule, SFA and PMOO for any order, SFA for first in first out, and PLP.
+fn all(network: &Network, flow: usize) -> [Picoseconds; 6] {
     let total = total_flow(network, Rules::ALL).unwrap();
+    let separated = separated_flow(network, &total, true).unwrap();
     let by_jitter = total_flow(network, Rules { group: false, line: true }).unwrap();
     [
         total.delay(network, flow).unwrap(),
@@ -31,10 +32,11 @@ fn all(network: &Network, flow: usize) -> [Picoseconds; 5] {
         separated_blind(network, &total, flow).unwrap(),
         pay_multiplexing_once(network, &total, flow).unwrap(),
         separated_flow(network, &total, false).unwrap()[flow].clone().unwrap(),
+        tandem(network, &total, &separated, flow).unwrap(),
     ]
 }
 
-fn check(name: &str, network: &Network, flow: usize, expected: [(i128, i128); 5]) {
+fn check(name: &str, network: &Network, flow: usize, expected: [(i128, i128); 6]) {
     let found = all(network, flow);
     for (method, (bound, exact)) in found.into_iter().zip(expected).enumerate() {
         assert!(is(bound, exact), "{name}, flow {flow}, method {method}: {bound}, not {exact:?} s");
@@ -46,32 +48,32 @@ fn values_of_the_disco_calculator() {
     let whole = |n: i128| (n, 1);
     let (ten, twenty) = ((10, 10), (20, 20));
     let f = |path: &'static [usize]| (25, 5, path);
-    check("one server", &fluid(&[ten], &[f(&[0]); 2]), 0, [whole(15), whole(15), whole(30), whole(30), (35, 2)]);
-    check("two servers", &fluid(&[ten; 2], &[f(&[0, 1]); 2]), 0, [whole(40), whole(45), whole(65), whole(50), (145, 4)]);
+    check("one server", &fluid(&[ten], &[f(&[0]); 2]), 0, [whole(15), whole(15), whole(30), whole(30), (35, 2), whole(15)]);
+    check("two servers", &fluid(&[ten; 2], &[f(&[0, 1]); 2]), 0, [whole(40), whole(45), whole(65), whole(50), (145, 4), whole(25)]);
     let short: (u64, u64, &[usize]) = (10, 2, &[0, 1]);
     let four = fluid(&[ten; 2], &[short; 4]);
-    check("four flows", &four, 0, [whole(36), (196, 5), (165, 2), whole(60), (363, 10)]);
+    check("four flows", &four, 0, [whole(36), (196, 5), (165, 2), whole(60), (363, 10), whole(24)]);
     let three = fluid(&[twenty; 3], &[f(&[0, 1, 2]); 2]);
-    check("three servers", &three, 0, [(195, 2), (855, 8), (320, 3), (250, 3), (15_875, 192)]);
+    check("three servers", &three, 0, [(195, 2), (855, 8), (320, 3), (250, 3), (15_875, 192), (125, 2)]);
     let last = fluid(&[twenty; 2], &[f(&[0, 1]), f(&[1])]);
-    check("one joins", &last, 0, [(195, 4), (785, 16), whole(50), whole(50), (515, 12)]);
-    let [total, _, _, once, _] = all(&last, 1);
+    check("one joins", &last, 0, [(195, 4), (785, 16), whole(50), whole(50), (515, 12), (685, 16)]);
+    let [total, _, _, once, ..] = all(&last, 1);
     assert!(is(total, (55, 2)) && is(once, (110, 3)));
     let one = fluid(&[ten, (6, 6)], &[f(&[0, 1])]);
-    check("one flow", &one, 0, [whole(31), (397, 12), (121, 6), (121, 6), (121, 6)]);
+    check("one flow", &one, 0, [whole(31), (397, 12), (121, 6), (121, 6), (121, 6), (121, 6)]);
     let middle = fluid(&[twenty; 4], &[f(&[0, 1, 2, 3]), f(&[1, 2])]);
-    check("four servers", &middle, 0, [(4_055, 32), (17_245, 128), whole(105), (290, 3), (4_355, 48)]);
-    let [total, _, _, once, _] = all(&middle, 1);
+    check("four servers", &middle, 0, [(4_055, 32), (17_245, 128), whole(105), (290, 3), (4_355, 48), (1_325, 16)]);
+    let [total, _, _, once, ..] = all(&middle, 1);
     assert!(is(total, whole(65)) && is(once, (190, 3)));
     let mixed = fluid(&[twenty; 3], &[f(&[0, 1]), f(&[2]), f(&[0, 1, 2])]);
-    check("three flows", &mixed, 0, [whole(55), (225, 4), whole(65), (170, 3), (2_375, 48)]);
-    let [total, _, _, once, _] = all(&mixed, 2);
+    check("three flows", &mixed, 0, [whole(55), (225, 4), whole(65), (170, 3), (2_375, 48), (85, 2)]);
+    let [total, _, _, once, ..] = all(&mixed, 2);
     assert!(is(total, (2_875, 32)) && is(once, whole(85)));
     let tree = fluid(&[twenty; 3], &[f(&[0, 2]), f(&[1, 2])]);
-    check("tree", &tree, 0, [(215, 4), (435, 8), (170, 3), (170, 3), (575, 12)]);
+    check("tree", &tree, 0, [(215, 4), (435, 8), (170, 3), (170, 3), (575, 12), (575, 12)]);
     let large = fluid(&[twenty; 7], &[f(&[1, 2, 5, 6]), f(&[0, 1, 2, 5, 6]), f(&[3, 4, 5, 6])]);
-    check("large tree", &large, 0, [(395, 2), (35_575, 128), (1_735, 6), (355, 2), (47_395, 256)]);
-    let [total, _, _, once, _] = all(&large, 2);
+    check("large tree", &large, 0, [(395, 2), (35_575, 128), (1_735, 6), (355, 2), (47_395, 256), (855, 8)]);
+    let [total, _, _, once, ..] = all(&large, 2);
     assert!(is(total, whole(180)) && is(once, (355, 2)));
 }
 
