@@ -103,6 +103,7 @@ impl Signalling {
         FlowSpec {
             id: name(self.next),
             path: &PATH,
+            alternatives: &[],
             traffic: traffic.expect("the peak is above the rate, and the burst above a packet"),
             target: is_guaranteed.then_some(Target::Delay(Duration::from_seconds(3600))),
             kind: if is_guaranteed { Service::Guaranteed } else { Service::ControlledLoad },

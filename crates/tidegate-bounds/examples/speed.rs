@@ -3,10 +3,12 @@
 //! `cargo run --release -p tidegate-bounds --example speed`
 
 use std::time::Instant;
-use tidegate_bounds::admission::{Budgets, Discipline, PortSettings, Request};
+use tidegate_bounds::admission::{Budgets, ClassSettings, Discipline, PortSettings};
 use tidegate_bounds::curve::{Service, TokenBucket};
 use tidegate_bounds::end_to_end::EndToEnd;
 use tidegate_bounds::network::{Flow, Network, Rules, Server, separated_flow, tandem, total_flow};
+use tidegate_core::admission::{AdmissionControl, Answer, FlowSpec, Service as Asked, Target, TrafficSpec};
+use tidegate_core::units::{Duration, Rate};
 
 /// A linear congruential generator.
 struct Lots(u64);
@@ -62,9 +64,12 @@ fn main() {
     admission();
 }
 
-/// A flow of the less or the more urgent class.
-fn request(id: u64, path: &[u32], class: u16, burst: u64, rate: u64) -> Request<'_> {
-    Request { id, path, class, burst, rate, longest: 12_336, shortest: 512, target: 1 << 50, propagation: 0 }
+/// A flow through these queues.
+fn request(id: u64, path: &[u32], burst: u64, rate: u64) -> FlowSpec<'_> {
+    let rate = Rate::new(rate).expect("a rate");
+    let traffic = TrafficSpec::new(12_336, burst, rate, rate).and_then(|traffic| traffic.with_shortest_packet(512));
+    let target = Some(Target::Delay(Duration::from_seconds(3600)));
+    FlowSpec { id, path, alternatives: &[], traffic: traffic.expect("the burst is a packet"), target, kind: Asked::Guaranteed }
 }
 
 /// Requests over five of 40 ports beside ten thousand flows, and a million flows at one port.
@@ -73,40 +78,36 @@ fn admission() {
         rate: gbps * 1_000_000_000,
         longest: 12_336,
         discipline: Discipline::StrictPriority,
-        budgets: ms.map(|ms| ms * 1_000_000_000).to_vec(),
-        buffer: 1 << 50,
+        classes: ms.map(|ms| ClassSettings { budget: ms * 1_000_000_000, buffer: 0 }).to_vec(),
+        buffers: vec![1 << 50],
+        latency: 0,
     };
     let mut lots = Lots(1);
     let mut network = Budgets::new(vec![port(100, [20, 100]); 40]);
     let draw = |lots: &mut Lots| {
-        let first = lots.below(36) as u32;
-        ([0, 1, 2, 3, 4].map(|hop| first + hop), lots.below(2) as u16, 12_336 + lots.below(48_000), 100_000 + lots.below(6_000_000))
+        let first = 2 * lots.below(36) as u32 + lots.below(2) as u32;
+        ([0, 2, 4, 6, 8].map(|hop| first + hop), 12_336 + lots.below(48_000), 100_000 + lots.below(6_000_000))
     };
     for id in 0..10_000 {
-        let (path, class, burst, rate) = draw(&mut lots);
-        let _ = network.request(&request(id, &path, class, burst, rate));
+        let (path, burst, rate) = draw(&mut lots);
+        let _ = network.request(&request(id, &path, burst, rate));
     }
     let (flows, begin) = (network.flows(), Instant::now());
-    let (mut admitted, mut refused) = (0u32, 0u32);
     for id in 10_000..110_000 {
-        let (path, class, burst, rate) = draw(&mut lots);
-        match network.request(&request(id, &path, class, burst, rate)) {
-            Ok(_) => {
-                admitted += 1;
-                network.release(id);
-            }
-            Err(_) => refused += 1,
+        let (path, burst, rate) = draw(&mut lots);
+        if matches!(network.request(&request(id, &path, burst, rate)), Ok(Answer::Admitted(_))) {
+            network.release(id);
         }
     }
-    let each = begin.elapsed() / 100_000;
-    println!("a request over 5 hops beside {flows} flows: {each:.1?} ({admitted} admitted and released, {refused} refused)");
-    let (large, begin) = (request(1 << 40, &[0, 1, 2, 3, 4], 0, 1 << 33, 1_000_000), Instant::now());
-    let offers = network.offers(&large, &[]);
-    println!("the offers of a refusal: {:.1?}, {offers:?}", begin.elapsed());
+    println!("a request over 5 hops beside {flows} flows, and the release: {:.1?}", begin.elapsed() / 100_000);
+    let large = request(1 << 40, &[0, 2, 4, 6, 8], 1 << 33, 1_000_000);
+    let begin = Instant::now();
+    let refusal = (0..1_000).map(|_| network.request(&large).map(|answer| format!("{answer:?}").len())).filter(Result::is_ok).count();
+    println!("a refusal with its offers: {:.1?}", begin.elapsed() / refusal.max(1) as u32);
     let mut one = Budgets::new(vec![port(400, [1_000, 100_000])]);
     let before = resident();
     let begin = Instant::now();
-    (0..1_000_000).for_each(|id| drop(one.request(&request(id, &[0], 1, 12_336, 300_000))));
+    (0..1_000_000).for_each(|id| assert!(one.request(&request(id, &[1], 12_336, 300_000)).is_ok()));
     println!("{} flows at one port: {:.1?}, {} MB", one.flows(), begin.elapsed(), (resident() - before) / 1_000_000);
 }
 

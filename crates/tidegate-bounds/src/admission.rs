@@ -4,17 +4,15 @@
 //! * [`Exact`] computes all bounds with the newcomer, and refuses it if a promise breaks. It admits more, and costs a pass over the network.
 //! * [`error_terms`] are what a hop under a scheduler adds to guaranteed service (RFC 2212), for the admission control of the core.
 //!
-//! A request is atomic over its path, a release restores every sum, and an offer holds if nothing changes in between: the laws of the role in
-//! `tidegate_core::admission`.
+//! Both fill the role of `tidegate_core::admission` with its types and laws.
 
 mod budgets;
 mod exact;
-mod request;
+mod offers;
 mod terms;
 
-pub use budgets::{Budgets, Discipline, PortSettings};
-pub use exact::{Exact, Promise};
-pub use request::{Admitted, Constraint, Hop, Offer, Refused, Request};
+pub use budgets::{Budgets, ClassSettings, Discipline, PortSettings};
+pub use exact::Exact;
 pub use terms::error_terms;
 
 #[cfg(test)]

@@ -19,6 +19,8 @@
 //! | `adaptive_rate` | the rates of controlled load |
 //! | `link` | one link: tests, sums, reservations |
 //! | `path` | a network: the steps of the links, made atomic |
+//!
+//! `tidegate-bounds` has two more networks that fill the role: by budgets of delay, and by the bounds of all flows.
 
 use crate::units::Time;
 
@@ -39,7 +41,8 @@ pub use path::PathAdmission;
 
 /// Admits flows to the paths of a network.
 ///
-/// Ports are named by numbers that the implementation gives out at set-up. Flows are named by the caller.
+/// Ports are named by numbers that the implementation gives out at set-up: one per link, or one per queue where it knows the classes of a port. Flows
+/// are named by the caller.
 pub trait AdmissionControl {
     /// Asks for a flow. Either every hop of its path reserves, or none does.
     ///

@@ -130,7 +130,8 @@ fn the_bound_of_the_longest_path() {
     let settings = LinkSettings { latency: Duration::from_microseconds(9), ..link() };
     let mut network = PathAdmission::new(&[settings; 5], 10, 5).unwrap();
     let target = Some(Target::Rate(1_500_000));
-    let spec = FlowSpec { id: 1, path: &[0, 1, 2, 3, 4], traffic: constant(1_500_000), target, kind: Service::Guaranteed };
+    let spec =
+        FlowSpec { id: 1, path: &[0, 1, 2, 3, 4], alternatives: &[], traffic: constant(1_500_000), target, kind: Service::Guaranteed };
     let Answer::Admitted(admitted) = network.request(&spec).unwrap() else { panic!("it is the first flow") };
     let access = Duration::from_microseconds(105);
     assert_eq!(admitted.delay.map(|delay| delay + access), Some(Duration::from_microseconds(4_650)));
@@ -151,7 +152,7 @@ fn a_refusal_names_the_port_and_what_would_be_admitted() {
     let mut network = PathAdmission::new(&[link(), LinkSettings { buffer: 40_000, ..link() }, link()], 10, 3).unwrap();
     let ms = |ms| Some(Target::Delay(Duration::from_milliseconds(ms)));
     let traffic = TrafficSpec::new(1_000, 15_000, rate(1_500_000), rate(10 * MBPS)).unwrap();
-    let spec = FlowSpec { id: 1, path: &[0, 1, 2], traffic, target: ms(10), kind: Service::Guaranteed };
+    let spec = FlowSpec { id: 1, path: &[0, 1, 2], alternatives: &[], traffic, target: ms(10), kind: Service::Guaranteed };
     let mut refusal = |spec: &FlowSpec<'_>| match network.request(spec).unwrap() {
         Answer::Refused(refused) => Some(refused.to_string()),
         Answer::Admitted(_) => None,
@@ -174,7 +175,14 @@ fn a_refusal_names_the_port_and_what_would_be_admitted() {
 fn requests_without_a_meaning_are_errors() {
     let settings = LinkSettings { guaranteed_flows: 1, ..link() };
     let mut network = PathAdmission::new(&[link(), settings], 2, 2).unwrap();
-    let spec = FlowSpec { id: 1, path: &[0], traffic: constant(MBPS), target: Some(Target::Rate(MBPS)), kind: Service::Guaranteed };
+    let spec = FlowSpec {
+        id: 1,
+        path: &[0],
+        alternatives: &[],
+        traffic: constant(MBPS),
+        target: Some(Target::Rate(MBPS)),
+        kind: Service::Guaranteed,
+    };
     let mut error = |spec: FlowSpec<'_>| network.request(&spec).err();
     assert_eq!(error(FlowSpec { path: &[], ..spec }), Some(RequestError::EmptyPath));
     assert_eq!(error(FlowSpec { path: &[0, 1, 0], ..spec }), Some(RequestError::PathTooLong { limit: 2 }));
@@ -242,7 +250,7 @@ proptest! {
                     let traffic = TrafficSpec::new(packet, burst, rate(sustained), rate(sustained + above)).unwrap();
                     let target = if by_rate { Target::Rate(sustained + target * 50) } else { Target::Delay(Duration::from_microseconds(target)) };
                     let kind = if guaranteed { Service::Guaranteed } else { Service::ControlledLoad };
-                    let spec = FlowSpec { id, path: &path, traffic, target: guaranteed.then_some(target), kind };
+                    let spec = FlowSpec { id, path: &path, alternatives: &[], traffic, target: guaranteed.then_some(target), kind };
                     request(&mut network, &spec, &mut admitted)?;
                 }
                 Step::Release(which) if !admitted.is_empty() => {

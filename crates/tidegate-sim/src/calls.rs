@@ -46,7 +46,7 @@ pub enum Arrivals {
 impl Calls {
     /// What a call with this flow asks of these ports.
     pub(crate) fn request<'a>(&self, flow: usize, ports: &'a [u32]) -> FlowSpec<'a> {
-        FlowSpec { id: flow as u64, path: ports, traffic: self.traffic, target: self.target, kind: self.service }
+        FlowSpec { id: flow as u64, path: ports, alternatives: &[], traffic: self.traffic, target: self.target, kind: self.service }
     }
 
     /// Checks the values; the network checks the flows.

@@ -9,21 +9,34 @@
 //!
 //! **Cost.** Per hop and class some additions and a division.
 
-use super::request::{Admitted, Constraint, Hop, Offer, Refused, Request};
+use super::offers::{Tests, with_offers};
 use crate::curve::{Arrival, Service, TokenBucket};
 use crate::quantity::{NoBound, PICOBITS, Picobits, Picoseconds, bits, down, up};
 use crate::service::latest_under_deadlines;
 use std::collections::{BTreeMap, HashMap};
+use tidegate_core::admission::{
+    AdmissionControl, Admitted, Answer, Constraint, FlowSpec, Hop, Method, Refused, RequestError, Service as Asked, Shortage, Target,
+};
+use tidegate_core::units::{Duration, Time};
 
 /// How a port serves its classes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Discipline {
     /// By strict priority, class 0 first; with one class, first in first out.
     StrictPriority,
-    /// Each class has this curve, whatever the others send.
+    /// Each class has this curve, whatever the others send. It is strict, for flows come and go.
     Isolated(Vec<Service>),
     /// Earliest deadline first, with these delays.
     Deadline(Vec<Picoseconds>),
+}
+
+/// A class of a port: one queue, first in first out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassSettings {
+    /// The delay of its packets that admission may use up.
+    pub budget: Picoseconds,
+    /// Its buffer, by its index in [`PortSettings::buffers`].
+    pub buffer: usize,
 }
 
 /// A port.
@@ -35,10 +48,12 @@ pub struct PortSettings {
     pub longest: u64,
     /// How it serves its classes.
     pub discipline: Discipline,
-    /// The budget of each class.
-    pub budgets: Vec<Picoseconds>,
-    /// The buffer in bits.
-    pub buffer: u64,
+    /// Its classes.
+    pub classes: Vec<ClassSettings>,
+    /// Its buffers in bits; classes may share one.
+    pub buffers: Vec<u64>,
+    /// Propagation and processing behind the port, which the bound on a delay includes.
+    pub latency: Picoseconds,
 }
 
 /// The sums of one class at one port.
@@ -52,86 +67,113 @@ struct Sums {
 struct Port {
     settings: PortSettings,
     sums: Vec<Sums>,
+    /// The number of its first queue.
+    first: u32,
+}
+
+/// What of a request counts at a hop.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    burst: u64,
+    rate: u64,
+    shortest: u64,
+}
+
+impl Demand {
+    fn of(spec: &FlowSpec<'_>) -> Demand {
+        let rate = match spec.target {
+            Some(Target::Rate(rate)) => rate,
+            _ => spec.traffic.rate().bits_per_second(),
+        };
+        Demand { burst: spec.traffic.burst(), rate, shortest: spec.traffic.shortest_packet() }
+    }
 }
 
 /// An admitted flow.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    burst: u64,
-    rate: u64,
+    demand: Demand,
     path: u32,
-    shortest: u32,
-    class: u16,
 }
 
-/// The ports of a network, and the flows that were admitted.
+/// The queues of a network, and the flows that were admitted.
+///
+/// A path is one of queues: those of the first port have the numbers from 0 on, class by class, then those of the next port.
+///
+/// A burst outlives its flow in the queues that it has filled. So [`AdmissionControl::release`] is for flows whose packets have left, and after whose
+/// last packet every port of the path has been without backlog once, in all classes that the flow delays there.
 ///
 /// ```
-/// use tidegate_bounds::admission::{Budgets, Discipline, Offer, PortSettings, Request};
+/// use tidegate_bounds::admission::{Budgets, ClassSettings, Discipline, PortSettings};
+/// use tidegate_core::admission::{AdmissionControl, Answer, FlowSpec, Service, Target, TrafficSpec};
+/// use tidegate_core::units::{Duration, Rate};
 ///
 /// let port = PortSettings {
 ///     rate: 10_000_000,
 ///     longest: 12_000,
 ///     discipline: Discipline::StrictPriority,
-///     budgets: vec![5_000_000_000, 50_000_000_000],
-///     buffer: 1_000_000,
+///     classes: [5, 50].map(|ms| ClassSettings { budget: ms * 1_000_000_000, buffer: 0 }).to_vec(),
+///     buffers: vec![1_000_000],
+///     latency: 0,
 /// };
 /// let mut network = Budgets::new(vec![port; 2]);
-/// let call = Request {
-///     id: 1, path: &[0, 1], class: 0, burst: 30_000, rate: 1_000_000, longest: 12_000, shortest: 12_000, target: 10_000_000_000, propagation: 0,
+/// let rate = Rate::new(1_000_000).unwrap();
+/// let call = FlowSpec {
+///     id: 1,
+///     path: &[0, 2],
+///     alternatives: &[&[1, 3]],
+///     traffic: TrafficSpec::new(12_000, 30_000, rate, rate).unwrap(),
+///     target: Some(Target::Delay(Duration::from_milliseconds(200))),
+///     kind: Service::Guaranteed,
 /// };
-/// assert_eq!(network.request(&call).unwrap().delay, 10_000_000_000);
-/// let another = Request { id: 2, ..call };
-/// let refused = network.request(&another).unwrap_err();
-/// assert_eq!(refused.to_string(), "port 0: class 0 has a budget of 5000000000 ps, and would need 7200000000 ps");
-/// assert!(network.release(1) && network.request(&another).is_ok());
+/// let Ok(Answer::Admitted(admitted)) = network.request(&call) else { panic!() };
+/// assert_eq!(admitted.delay, Some(Duration::from_milliseconds(10)));
+/// let another = FlowSpec { id: 2, ..call };
+/// let Ok(Answer::Refused(refused)) = network.request(&another) else { panic!() };
+/// assert_eq!(
+///     refused.to_string(),
+///     "port 0: delay budget: needs 7200000000 ps, has 5000000000 ps; would admit its alternative path 0"
+/// );
+/// assert!(network.release(1) && matches!(network.request(&another), Ok(Answer::Admitted(_))));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Budgets {
     ports: Vec<Port>,
+    /// By queue, its port and its class there.
+    places: Vec<(u32, u16)>,
     flows: BTreeMap<u64, Held>,
     /// The paths in use, each once.
     paths: Vec<Box<[u32]>>,
     numbers: HashMap<Box<[u32]>, u32>,
+    /// The hops of the last answer.
+    hops: Vec<Hop>,
+    /// The sums of a port with a newcomer, while it is tested.
+    scratch: Vec<Sums>,
 }
 
 impl Budgets {
     /// A network without flows.
-    pub fn new(ports: Vec<PortSettings>) -> Budgets {
-        let port = |settings: PortSettings| Port { sums: vec![Sums::default(); settings.budgets.len()], settings };
-        Budgets { ports: ports.into_iter().map(port).collect(), flows: BTreeMap::new(), paths: Vec::new(), numbers: HashMap::new() }
-    }
-
-    /// Admits a flow at every port of its path, or at none.
     ///
-    /// # Errors
-    /// [`Refused`]: the first port that refuses, and what is short.
-    pub fn request(&mut self, request: &Request<'_>) -> Result<Admitted, Refused> {
-        if self.flows.contains_key(&request.id) {
-            return Err(meaningless("a flow of this name is admitted already: release it first"));
-        }
-        let admitted = self.test(request)?;
-        let Request { burst, rate, shortest, class, .. } = *request;
-        let path = match self.numbers.get(request.path) {
-            Some(&number) => number,
-            None => {
-                let number = u32::try_from(self.paths.len()).map_err(|_| meaningless("there are more than 2^32 paths"))?;
-                self.paths.push(request.path.into());
-                self.numbers.insert(request.path.into(), number);
-                number
-            }
+    /// # Panics
+    /// If there are 2^32 queues, or a port has 2^16 classes or a class without a buffer.
+    pub fn new(ports: Vec<PortSettings>) -> Budgets {
+        let mut places = Vec::new();
+        let port = |(number, settings): (u32, PortSettings)| {
+            let first = u32::try_from(places.len()).expect("fewer than 2^32 queues");
+            let classes = u16::try_from(settings.classes.len()).expect("fewer than 2^16 classes");
+            places.extend((0..classes).map(|class| (number, class)));
+            assert!(settings.classes.iter().all(|class| class.buffer < settings.buffers.len()), "every class has a buffer");
+            Port { sums: vec![Sums::default(); settings.classes.len()], settings, first }
         };
-        let held = Held { burst, rate, path, shortest, class };
-        self.change(&held, |sums, flow| *sums = Sums { rate: sums.rate + flow.rate, burst: sums.burst + flow.burst });
-        self.flows.insert(request.id, held);
-        Ok(admitted)
-    }
-
-    /// Gives back all that a flow holds; false if it was not admitted.
-    pub fn release(&mut self, id: u64) -> bool {
-        let Some(held) = self.flows.remove(&id) else { return false };
-        self.change(&held, |sums, flow| *sums = Sums { rate: sums.rate - flow.rate, burst: sums.burst - flow.burst });
-        true
+        Budgets {
+            ports: (0..).zip(ports).map(port).collect(),
+            places,
+            flows: BTreeMap::new(),
+            paths: Vec::new(),
+            numbers: HashMap::new(),
+            hops: Vec::new(),
+            scratch: Vec::new(),
+        }
     }
 
     /// The number of flows that are admitted.
@@ -139,140 +181,163 @@ impl Budgets {
         self.flows.len()
     }
 
-    /// The delay of a class at a port with what is admitted; never above its budget.
+    /// The delay of a queue with what is admitted; never above its budget.
     ///
     /// # Errors
     /// Out of range.
     ///
     /// # Panics
-    /// If there is no such port or class.
-    pub fn delay(&self, port: u32, class: u16) -> Result<Picoseconds, NoBound> {
+    /// If there is no such queue.
+    pub fn delay(&self, queue: u32) -> Result<Picoseconds, NoBound> {
+        let (port, class) = self.places[queue as usize];
         let port = &self.ports[port as usize];
         port.delay(class.into(), &port.sums)
     }
 
-    /// The sums of all ports, for tests.
-    #[cfg(test)]
-    pub(super) fn ports(&self) -> Vec<impl core::fmt::Debug + use<>> {
-        self.ports.iter().map(|port| port.sums.clone()).collect()
+    /// The rate in bit/s and the burst in bits, rounded up, of what each queue has admitted.
+    pub fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ports.iter().flat_map(|port| &port.sums).map(|sums| (sums.rate, in_bits(sums.burst)))
     }
 
-    /// What would be admitted in place of a refused request, each value by itself. `paths` are other paths of the flow.
-    pub fn offers(&self, request: &Request<'_>, paths: &[&[u32]]) -> Vec<Offer> {
-        let mut offers = Vec::new();
-        let is_admitted = |request: &Request<'_>| self.test(request).is_ok();
-        let target = self.budget(request).map(|budget| budget + request.propagation);
-        if let Some(target) = target.filter(|&target| target > request.target && is_admitted(&Request { target, ..*request })) {
-            offers.push(Offer::Target(target));
+    /// Checks that the request has a meaning here.
+    fn check(&self, spec: &FlowSpec<'_>) -> Result<(), RequestError> {
+        if spec.kind != Asked::Guaranteed {
+            return Err(RequestError::OnlyGuaranteed);
         }
-        let with_burst = |burst: u64| is_admitted(&Request { burst, ..*request });
-        offers.extend(largest(request.longest.into(), request.burst, with_burst).map(Offer::Burst));
-        let with_rate = |rate: u64| is_admitted(&Request { rate, ..*request });
-        offers.extend(largest(1, request.rate, with_rate).map(Offer::Rate));
-        let classes = request.path.iter().filter_map(|&port| Some(self.ports.get(port as usize)?.sums.len())).min().unwrap_or(0);
-        // The least urgent one that will do.
-        let class = (0..classes as u16).rev().find(|&class| class != request.class && is_admitted(&Request { class, ..*request }));
-        offers.extend(class.map(Offer::Class));
-        let bottleneck = |path: &[u32]| path.iter().map(|&port| self.ports[port as usize].free()).min().unwrap_or(0);
-        let path = paths.iter().enumerate().filter(|(_, path)| is_admitted(&Request { path, ..*request }));
-        let path = path.min_by_key(|(_, path)| (path.len(), std::cmp::Reverse(bottleneck(path))));
-        offers.extend(path.map(|(number, _)| Offer::Path(number)));
-        offers
+        spec.check()?;
+        for (at, &queue) in spec.path.iter().enumerate() {
+            let &(port, _) = self.places.get(queue as usize).ok_or(RequestError::UnknownPort(queue))?;
+            if spec.path[..at].iter().any(|&before| self.places[before as usize].0 == port) {
+                return Err(RequestError::RepeatedPort(queue));
+            }
+        }
+        Ok(())
     }
 
-    /// The sum of the budgets along the path; `None` if there is no such port or class.
-    fn budget(&self, request: &Request<'_>) -> Option<Picoseconds> {
-        let budget = |&port: &u32| self.ports.get(port as usize)?.settings.budgets.get(usize::from(request.class)).copied();
-        request.path.iter().map(budget).sum()
-    }
-
-    /// Tests all ports of a path.
-    fn test(&self, request: &Request<'_>) -> Result<Admitted, Refused> {
-        let Some(budget) = self.budget(request) else {
-            return Err(meaningless("the path or the class does not exist"));
-        };
-        if request.path.is_empty() || (1..request.path.len()).any(|at| request.path[..at].contains(&request.path[at])) {
-            return Err(meaningless("the path needs a port, and none twice"));
-        }
-        if request.burst < request.longest.into() {
-            return Err(meaningless("the burst is at least the longest packet"));
-        }
-        let delay = budget + request.propagation;
-        if delay > request.target {
-            return Err(Refused { port: None, constraint: Constraint::Target, have: request.target, need: delay });
-        }
-        let held = Held { burst: request.burst, rate: request.rate, path: 0, shortest: request.shortest, class: request.class };
-        let mut hops = Vec::with_capacity(request.path.len());
-        let mut sums = Vec::new();
+    /// Tests a request that has a meaning at all ports of its path, and notes its hops. Returns the bound on its delay.
+    fn test(&mut self, spec: &FlowSpec<'_>) -> Result<Picoseconds, Refused> {
+        let demand = Demand::of(spec);
+        self.hops.clear();
+        let (mut delay, mut tolerance, mut burst) = (0, 0, bits(demand.burst));
         let mut refused = None;
-        self.walk(request.path, &held, |number, port, flow| {
-            sums.clear();
-            sums.extend_from_slice(&port.sums);
-            let own = &mut sums[usize::from(request.class)];
-            *own = Sums { rate: own.rate.saturating_add(flow.rate), burst: own.burst.saturating_add(flow.burst) };
-            let budget = port.settings.budgets[usize::from(request.class)];
-            match port.test(request.class, &sums) {
-                Ok(()) => {
-                    let buffer = up(flow.burst + i128::from(flow.rate) * budget, PICOBITS);
-                    hops.push(Hop { port: number, budget, buffer: u64::try_from(buffer).unwrap_or(u64::MAX) });
-                    true
-                }
-                Err((constraint, have, need)) => {
-                    refused = Some(Refused { port: Some(number), constraint, have, need });
-                    false
-                }
+        for &queue in spec.path {
+            let (port, class) = self.places[queue as usize];
+            let (port, class) = (&self.ports[port as usize], usize::from(class));
+            let budget = port.settings.classes[class].budget;
+            self.scratch.clear();
+            self.scratch.extend_from_slice(&port.sums);
+            let own = &mut self.scratch[class];
+            *own = Sums { rate: own.rate.saturating_add(demand.rate), burst: own.burst.saturating_add(burst) };
+            let held = burst.saturating_add(i128::from(demand.rate).saturating_mul(budget));
+            if refused.is_none()
+                && let Err((class, shortage)) = port.test(class, &self.scratch, demand.rate, held)
+            {
+                refused = Some(Refused::new(port.first + class as u32, shortage));
             }
-        });
-        refused.map_or(Ok(Admitted { delay, hops }), Err)
+            self.hops.push(Hop {
+                port: queue,
+                rate: demand.rate,
+                buffer: in_bits(held),
+                tolerance: duration(tolerance),
+                budget: Some(duration(budget)),
+            });
+            let jitter = port.jitter(class, demand);
+            delay += budget + port.settings.latency;
+            tolerance += jitter;
+            burst = burst.saturating_add(i128::from(demand.rate).saturating_mul(jitter));
+        }
+        match spec.target {
+            Some(Target::Delay(target)) if delay > i128::from(target.picoseconds()) => {
+                let shortage = Shortage { constraint: Constraint::Target, have: target.picoseconds(), need: whole(delay) };
+                Err(Refused::new(spec.path[spec.path.len() - 1], shortage))
+            }
+            _ => refused.map_or(Ok(delay), Err),
+        }
     }
 
-    /// Visits the ports of a path with what the flow brings to each; stops when `visit` returns false.
-    fn walk(&self, path: &[u32], held: &Held, mut visit: impl FnMut(u32, &Port, Sums) -> bool) {
-        let mut burst = bits(held.burst);
-        for &number in path {
-            let port = &self.ports[number as usize];
-            if !visit(number, port, Sums { rate: held.rate, burst }) {
-                return;
-            }
-            burst = burst.saturating_add(port.growth(held));
+    /// The number of a path.
+    fn number_of(&mut self, path: &[u32]) -> Result<u32, RequestError> {
+        if let Some(&number) = self.numbers.get(path) {
+            return Ok(number);
         }
+        let number = u32::try_from(self.paths.len()).map_err(|_| RequestError::TooManyFlows { port: None })?;
+        self.paths.push(path.into());
+        self.numbers.insert(path.into(), number);
+        Ok(number)
     }
 
     /// Changes the sums of the ports of an admitted flow.
-    fn change(&mut self, held: &Held, mut change: impl FnMut(&mut Sums, Sums)) {
-        let mut burst = bits(held.burst);
-        for &number in &self.paths[held.path as usize] {
-            let port = &mut self.ports[number as usize];
-            change(&mut port.sums[usize::from(held.class)], Sums { rate: held.rate, burst });
-            burst = burst.saturating_add(port.growth(held));
+    fn change(&mut self, Held { demand, path }: Held, mut change: impl FnMut(&mut Sums, Sums)) {
+        let mut burst = bits(demand.burst);
+        for &queue in &self.paths[path as usize] {
+            let (port, class) = self.places[queue as usize];
+            let (port, class) = (&mut self.ports[port as usize], usize::from(class));
+            change(&mut port.sums[class], Sums { rate: demand.rate, burst });
+            burst = burst.saturating_add(i128::from(demand.rate).saturating_mul(port.jitter(class, demand)));
         }
     }
 }
 
-/// The largest value from `least` to below `most` that is admitted, if the least one is. What is admitted stays so with less.
-fn largest(least: u64, most: u64, is_admitted: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (least, most.checked_sub(1)?);
-    if low > high || !is_admitted(low) {
-        return None;
+impl Tests for Budgets {
+    fn is_admitted(&mut self, spec: &FlowSpec<'_>) -> bool {
+        self.check(spec).is_ok() && self.test(spec).is_ok()
     }
-    while low < high {
-        let middle = high - (high - low) / 2;
-        if is_admitted(middle) { low = middle } else { high = middle - 1 }
+
+    fn free_rate(&self, queue: u32) -> u64 {
+        self.ports[self.places[queue as usize].0 as usize].free()
     }
-    Some(low)
 }
 
-/// A request without a meaning.
-fn meaningless(problem: &'static str) -> Refused {
-    Refused { port: None, constraint: Constraint::Meaning(problem), have: 0, need: 0 }
+impl AdmissionControl for Budgets {
+    fn request(&mut self, spec: &FlowSpec<'_>) -> Result<Answer<'_>, RequestError> {
+        self.check(spec)?;
+        if self.flows.contains_key(&spec.id) {
+            return Err(RequestError::FlowExists(spec.id));
+        }
+        let delay = match self.test(spec) {
+            Ok(delay) => delay,
+            Err(refused) => return Ok(Answer::Refused(with_offers(self, spec, refused))),
+        };
+        let held = Held { demand: Demand::of(spec), path: self.number_of(spec.path)? };
+        self.change(held, |sums, flow| *sums = Sums { rate: sums.rate + flow.rate, burst: sums.burst + flow.burst });
+        self.flows.insert(spec.id, held);
+        let slack = match spec.target {
+            Some(Target::Delay(target)) => target.saturating_sub(duration(delay)),
+            _ => Duration::ZERO,
+        };
+        Ok(Answer::Admitted(Admitted { hops: &self.hops, delay: Some(duration(delay)), slack, method: Method::Budgets }))
+    }
+
+    fn release(&mut self, id: u64) -> bool {
+        let Some(held) = self.flows.remove(&id) else { return false };
+        self.change(held, |sums, flow| *sums = Sums { rate: sums.rate - flow.rate, burst: sums.burst - flow.burst });
+        true
+    }
+
+    /// Does nothing: what is proven is not measured.
+    fn measured(&mut self, _: u32, _: u64, _: u32, _: Time) {}
+}
+
+/// A time of the core; the longest one in place of any longer.
+fn duration(time: Picoseconds) -> Duration {
+    Duration::from_picoseconds(whole(time).min(Duration::MAX.picoseconds()))
+}
+
+/// A number of 64 bits; the largest one in place of any larger.
+fn whole(number: i128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// Picobits in bits, rounded up.
+fn in_bits(data: Picobits) -> u64 {
+    whole(up(data, PICOBITS))
 }
 
 impl Port {
-    /// By how much the burst of a flow grows here: its rate for the budget, less the transmission of its shortest packet.
-    fn growth(&self, held: &Held) -> Picobits {
-        let transmission = down(bits(held.shortest.into()), self.settings.rate.into());
-        let jitter = (self.settings.budgets[usize::from(held.class)] - transmission).max(0);
-        i128::from(held.rate).saturating_mul(jitter)
+    /// By how much the delays of a flow's packets differ here: the budget, less the transmission of its shortest packet.
+    fn jitter(&self, class: usize, demand: Demand) -> Picoseconds {
+        let transmission = down(bits(demand.shortest), self.settings.rate.into());
+        (self.settings.classes[class].budget - transmission).max(0)
     }
 
     /// The rate that no class has.
@@ -289,26 +354,36 @@ impl Port {
         }
     }
 
-    /// Tests the budgets of all classes that `class` touches, and the buffer.
-    fn test(&self, class: u16, sums: &[Sums]) -> Result<(), (Constraint, i128, i128)> {
-        for other in self.touched(class.into()) {
-            let number = other as u16;
-            if other != usize::from(class) && sums[other].rate == 0 {
+    /// Tests the budgets of all classes that `class` touches, and its buffer. `sums` include the newcomer, which has `rate` and holds `held` of the
+    /// buffer. Returns the class that refuses.
+    fn test(&self, class: usize, sums: &[Sums], rate: u64, held: Picobits) -> Result<(), (usize, Shortage)> {
+        for other in self.touched(class) {
+            if other != class && sums[other].rate == 0 {
                 continue;
             }
-            match self.delay(other, sums) {
-                Ok(delay) if delay <= self.settings.budgets[other] => {}
-                Ok(delay) => return Err((Constraint::Budget(number), self.settings.budgets[other], delay)),
+            let budget = self.settings.classes[other].budget;
+            let (constraint, have, need) = match self.delay(other, sums) {
+                Ok(delay) if delay <= budget => continue,
+                Ok(delay) => (Constraint::Budget, whole(budget), whole(delay)),
                 Err(NoBound::Overloaded { offered, served }) => {
-                    return Err((Constraint::Rate(number), served.into(), i128::try_from(offered).unwrap_or(i128::MAX)));
+                    // What is left beside the others.
+                    let others = offered.saturating_sub(rate.into());
+                    (Constraint::Rate, u64::try_from(u128::from(served).saturating_sub(others)).unwrap_or(u64::MAX), rate)
                 }
-                Err(_) => return Err((Constraint::Budget(number), self.settings.budgets[other], i128::MAX)),
-            }
+                Err(_) => (Constraint::Budget, whole(budget), u64::MAX),
+            };
+            return Err((other, Shortage { constraint, have, need }));
         }
-        let held = |(sums, &budget): (&Sums, &Picoseconds)| sums.burst.saturating_add(i128::from(sums.rate).saturating_mul(budget));
-        let needed = sums.iter().zip(&self.settings.budgets).map(held).fold(0i128, i128::saturating_add);
-        let (have, need) = (self.settings.buffer.into(), needed / PICOBITS + i128::from(needed % PICOBITS > 0));
-        if need > have { Err((Constraint::Buffer, have, need)) } else { Ok(()) }
+        let buffer = self.settings.classes[class].buffer;
+        let sharing = sums.iter().zip(&self.settings.classes).filter(|(_, class)| class.buffer == buffer);
+        let holds = |(sums, class): (&Sums, &ClassSettings)| sums.burst.saturating_add(i128::from(sums.rate).saturating_mul(class.budget));
+        let all = sharing.map(holds).fold(0, i128::saturating_add);
+        let limit = bits(self.settings.buffers[buffer]);
+        if all <= limit {
+            return Ok(());
+        }
+        let have = whole(down((limit - (all - held)).max(0), PICOBITS));
+        Err((class, Shortage { constraint: Constraint::Buffer, have, need: in_bits(held) }))
     }
 
     /// The delay of a class with these sums.

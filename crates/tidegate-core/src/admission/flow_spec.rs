@@ -1,6 +1,7 @@
 //! The request for a flow: its path, its traffic specification, the delay or rate that it asks for, and the service.
 
 use crate::units::{Duration, Rate};
+use core::cmp::Reverse;
 use core::fmt;
 
 /// The largest burst of a traffic specification: 2^33 bits, 1 GiB.
@@ -10,6 +11,7 @@ pub const MAX_BURST_BITS: u64 = 1 << 33;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TrafficSpec {
     longest_packet: u64,
+    shortest_packet: u64,
     burst: u64,
     rate: Rate,
     peak: Rate,
@@ -21,6 +23,8 @@ pub struct TrafficSpec {
 pub enum TrafficError {
     /// The longest packet has no bits.
     NoPacket,
+    /// The shortest packet is longer than the longest.
+    ShortestAboveLongest,
     /// The burst is smaller than the longest packet.
     BurstBelowPacket,
     /// The burst exceeds [`MAX_BURST_BITS`].
@@ -33,6 +37,7 @@ impl fmt::Display for TrafficError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             TrafficError::NoPacket => "the longest packet has at least 1 bit",
+            TrafficError::ShortestAboveLongest => "the shortest packet is at most the longest",
             TrafficError::BurstBelowPacket => "the burst is at least the longest packet",
             TrafficError::BurstTooLarge => "the burst is at most 2^33 bits",
             TrafficError::PeakBelowRate => "the peak rate is at least the sustained rate",
@@ -66,13 +71,29 @@ impl TrafficSpec {
         } else if peak.bits_per_second() < rate.bits_per_second() {
             Err(TrafficError::PeakBelowRate)
         } else {
-            Ok(TrafficSpec { longest_packet, burst, rate, peak })
+            Ok(TrafficSpec { longest_packet, shortest_packet: 0, burst, rate, peak })
         }
     }
 
     /// The longest packet `M`, in bits.
     pub const fn longest_packet(&self) -> u64 {
         self.longest_packet
+    }
+
+    /// The shortest packet `m`, in bits; 0 if it is unknown.
+    pub const fn shortest_packet(&self) -> u64 {
+        self.shortest_packet
+    }
+
+    /// The same traffic with packets of at least `m` bits.
+    ///
+    /// # Errors
+    /// If `m` is above the longest packet.
+    pub const fn with_shortest_packet(self, m: u64) -> Result<TrafficSpec, TrafficError> {
+        if m > self.longest_packet {
+            return Err(TrafficError::ShortestAboveLongest);
+        }
+        Ok(TrafficSpec { shortest_packet: m, ..self })
     }
 
     /// The burst `b`, in bits.
@@ -90,7 +111,15 @@ impl TrafficSpec {
     /// # Errors
     /// As [`TrafficSpec::new`].
     pub const fn with_burst(&self, burst: u64) -> Result<TrafficSpec, TrafficError> {
-        TrafficSpec::new(self.longest_packet, burst, self.rate, self.peak)
+        self.with(burst, self.rate, self.peak)
+    }
+
+    /// Packets of the same lengths with other values.
+    pub(super) const fn with(&self, burst: u64, rate: Rate, peak: Rate) -> Result<TrafficSpec, TrafficError> {
+        match TrafficSpec::new(self.longest_packet, burst, rate, peak) {
+            Ok(traffic) => traffic.with_shortest_packet(self.shortest_packet),
+            Err(error) => Err(error),
+        }
     }
 
     /// The peak rate `p`.
@@ -105,7 +134,7 @@ impl TrafficSpec {
 pub enum Target {
     /// A bound on its delay, from the arrival at the first port to the end of the last link. Admission computes the rate.
     Delay(Duration),
-    /// A rate `R` at every hop, in bit/s, at least the sustained rate. Admission computes the delay.
+    /// A rate `R` at every hop, in bit/s, at least the sustained rate. Admission computes the delay, and reserves `R`.
     Rate(u64),
 }
 
@@ -124,14 +153,41 @@ pub enum Service {
 pub struct FlowSpec<'a> {
     /// The caller's name of the flow.
     pub id: u64,
-    /// The ports that it passes, in order; none twice.
+    /// The ports that it passes, in order; none twice. Where admission knows the classes of a port, the queues that it passes.
     pub path: &'a [u32],
+    /// Other paths that it may take, which a refusal may offer.
+    pub alternatives: &'a [&'a [u32]],
     /// What it sends.
     pub traffic: TrafficSpec,
     /// What it asks for: required for guaranteed service, absent for controlled load.
     pub target: Option<Target>,
     /// The service.
     pub kind: Service,
+}
+
+impl FlowSpec<'_> {
+    /// Checks what no network needs to be known for.
+    ///
+    /// # Errors
+    /// A path without a port, and a target that does not fit the service or the traffic.
+    pub fn check(&self) -> Result<(), RequestError> {
+        match (self.kind, self.target) {
+            _ if self.path.is_empty() => Err(RequestError::EmptyPath),
+            (Service::Guaranteed, None) => Err(RequestError::TargetMissing),
+            (Service::ControlledLoad, Some(_)) => Err(RequestError::TargetWithoutGuarantee),
+            (_, Some(Target::Rate(rate))) if rate < self.traffic.rate().bits_per_second() => Err(RequestError::RateBelowSustained),
+            _ => Ok(()),
+        }
+    }
+
+    /// The widest of the shortest alternatives that would be admitted, by its index: its bottleneck has the largest free rate.
+    ///
+    /// `bottleneck` gives that rate for a path, or `None` if the path would not be admitted.
+    pub fn widest_shortest(&self, mut bottleneck: impl FnMut(&[u32]) -> Option<u64>) -> Option<u8> {
+        let admitted =
+            (0..=u8::MAX).zip(self.alternatives).filter_map(|(index, path)| Some((path.len(), Reverse(bottleneck(path)?), index)));
+        admitted.min().map(|(.., index)| index)
+    }
 }
 
 /// Why a request has no answer: it has no meaning, or a table is full.
@@ -162,6 +218,8 @@ pub enum RequestError {
     TargetWithoutGuarantee,
     /// The rate that was asked for is below the sustained rate.
     RateBelowSustained,
+    /// The admission control knows guaranteed service only.
+    OnlyGuaranteed,
 }
 
 impl fmt::Display for RequestError {
@@ -177,6 +235,7 @@ impl fmt::Display for RequestError {
             RequestError::TargetMissing => f.write_str("guaranteed service needs a target: a delay or a rate"),
             RequestError::TargetWithoutGuarantee => f.write_str("controlled load takes no target: it promises no delay and no fixed rate"),
             RequestError::RateBelowSustained => f.write_str("the rate asked for is below the sustained rate of the traffic specification"),
+            RequestError::OnlyGuaranteed => f.write_str("admission by proven delays knows guaranteed service only"),
         }
     }
 }

@@ -34,6 +34,7 @@ use alloc::vec::Vec;
 /// let spec = FlowSpec {
 ///     id: 1,
 ///     path: &[0, 1, 2, 3],
+///     alternatives: &[],
 ///     traffic: TrafficSpec::new(1_000, 15_000, rate, rate).unwrap(),
 ///     target: Some(Target::Delay(Duration::from_milliseconds(10))),
 ///     kind: Service::Guaranteed,
@@ -139,9 +140,6 @@ impl PathAdmission {
 
     /// That the request has a meaning.
     fn check(&self, spec: &FlowSpec<'_>) -> Result<(), RequestError> {
-        if spec.path.is_empty() {
-            return Err(RequestError::EmptyPath);
-        }
         if spec.path.len() > self.longest_path {
             return Err(RequestError::PathTooLong { limit: self.longest_path });
         }
@@ -153,12 +151,7 @@ impl PathAdmission {
                 return Err(RequestError::RepeatedPort(port));
             }
         }
-        match (spec.kind, spec.target) {
-            (Service::Guaranteed, None) => Err(RequestError::TargetMissing),
-            (Service::ControlledLoad, Some(_)) => Err(RequestError::TargetWithoutGuarantee),
-            (_, Some(Target::Rate(rate))) if rate < spec.traffic.rate().bits_per_second() => Err(RequestError::RateBelowSustained),
-            _ => Ok(()),
-        }
+        spec.check()
     }
 
     /// The error terms summed over a path, with the latency behind each port.
@@ -216,6 +209,15 @@ impl PathAdmission {
         Ok(promise)
     }
 
+    /// The alternative path that would be admitted.
+    fn alternative(&mut self, spec: &FlowSpec<'_>) -> Option<u8> {
+        spec.widest_shortest(|path| {
+            let offered = FlowSpec { path, ..*spec };
+            let is_admitted = self.check(&offered).is_ok() && self.test(&offered).is_ok();
+            is_admitted.then(|| path.iter().map(|&port| self.links[port as usize].free_rate()).min().unwrap_or(0))
+        })
+    }
+
     /// Adds what would be admitted instead. Every offer is tested like a request.
     fn with_offers(&mut self, spec: &FlowSpec<'_>, mut refused: Refused) -> Refused {
         let links = || spec.path.iter().map(|&port| &self.links[port as usize]);
@@ -258,6 +260,9 @@ impl PathAdmission {
             if offered.is_some_and(|offered| self.check(&offered).is_ok() && self.test(&offered).is_ok()) {
                 refused.offers.push(offer);
             }
+        }
+        if let Some(index) = self.alternative(spec) {
+            refused.offers.push(Offer::Path(index));
         }
         refused
     }

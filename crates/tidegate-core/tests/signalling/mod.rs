@@ -75,7 +75,7 @@ pub fn blocking(rates: [u64; 4], interval: f64, requests: u64, seed: u64, signal
                 let rate = Rate::new(rates[entry]).unwrap();
                 let traffic = TrafficSpec::new(1_000, 15_000, rate, rate).unwrap();
                 let target = Some(Target::Rate(rates[entry]));
-                let spec = FlowSpec { id: count, path: &path[entry..], traffic, target, kind: Service::Guaranteed };
+                let spec = FlowSpec { id: count, path: &path[entry..], alternatives: &[], traffic, target, kind: Service::Guaranteed };
                 if set_up(&mut network, &spec, signalling) {
                     events.insert(now + random.exponential(100.0), Event::Teardown { id: count, entry });
                 } else {

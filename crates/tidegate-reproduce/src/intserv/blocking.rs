@@ -71,7 +71,7 @@ pub fn run(calls: &Calls) -> Blocking {
         let rate = mbps(calls.rates[path]);
         let traffic = TrafficSpec::new(1000, 15_000, rate, rate).expect("a bucket of 15 packets");
         let target = Some(Target::Rate(rate.bits_per_second()));
-        let spec = FlowSpec { id: next_flow, path: &paths[path], traffic, target, kind: Service::Guaranteed };
+        let spec = FlowSpec { id: next_flow, path: &paths[path], alternatives: &[], traffic, target, kind: Service::Guaranteed };
         blocking.requests[path] += 1.0;
         match network.request(&spec).expect("the request has a meaning") {
             Answer::Admitted(_) => events.push(Reverse((after(now, HOLD), Some(next_flow), path))),
