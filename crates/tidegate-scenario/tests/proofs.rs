@@ -1,11 +1,17 @@
 //! Proven bounds hold: no packet that is simulated is later than the bound of its flow.
 
+use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_core::units::Duration;
 use tidegate_scenario::proof::Proof;
-use tidegate_scenario::{Scenario, Variant, load};
+use tidegate_scenario::{Scenario, Variant, load, parse_str};
 use tidegate_sim::{Control, Experiment, run_with_changes};
+
+mod proofs {
+    pub mod random;
+}
+use proofs::random;
 
 /// The longest delay of each flow in picoseconds, the first packets included; `None` for a flow that delivered nothing.
 fn longest(variant: &Variant, experiment: Experiment) -> Vec<Option<i128>> {
@@ -47,6 +53,22 @@ fn no_packet_of_a_scenario_is_later_than_its_bound() {
             for (flow, bound, longest) in compared(variant, experiment) {
                 assert!(longest <= bound, "{name}: a packet of `{flow}` took {longest} ps, and its bound is {bound} ps");
             }
+        }
+    }
+}
+
+proptest! {
+    /// Random networks with every scheduler in trees of two levels, and sources that lean towards the worst case.
+    #[test]
+    fn no_packet_of_a_random_scenario_is_later_than_its_bound(seed in any::<u64>()) {
+        let text = random::scenario(seed);
+        let parsed = parse_str("random.toml", &text);
+        // Some shares come out above those of their group.
+        prop_assume!(parsed.is_ok());
+        let scenario = parsed.unwrap();
+        let variant = &scenario.variants[0];
+        for (flow, bound, longest) in compared(variant, variant.simulation.as_ref().unwrap().experiment) {
+            prop_assert!(longest <= bound, "a packet of `{flow}` took {longest} ps, and its bound is {bound} ps:\n{text}");
         }
     }
 }

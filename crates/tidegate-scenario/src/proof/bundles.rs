@@ -1,6 +1,6 @@
 //! Bundles of packets that pass the same queues, and the parts of their paths over which they have a curve.
 //!
-//! Strands with the same queues are one bundle: first in first out, the bound of all of it is that of each. A bundle without a curve, or behind a
+//! Strands with the same queues and classes are one bundle: first in first out, the bound of all of it is that of each. A bundle without a curve, or behind a
 //! queue without a bound, starts anew where something limits it: at a policer that discards, or behind a line.
 
 use super::arrivals::{self, Lengths, Overheads};
@@ -13,11 +13,13 @@ use tidegate_bounds::quantity::NoBound;
 use tidegate_core::units::Overhead;
 use tidegate_sim::LinkId;
 
-/// Strands that pass the same queues.
+/// Strands that pass the same queues in the same classes.
 pub(super) struct Bundle {
     /// The links, and the queue at each.
     pub links: Vec<LinkId>,
     pub queues: Vec<usize>,
+    /// The class at each link.
+    pub classes: Vec<usize>,
     /// Its strands.
     pub strands: Vec<usize>,
     /// The lengths of its frames.
@@ -54,14 +56,15 @@ pub(super) struct Reason {
 
 /// The bundles of strands.
 pub(super) fn bundles(strands: &[Strand]) -> Vec<Bundle> {
-    let mut number_of: HashMap<&[usize], usize> = HashMap::new();
+    let mut number_of: HashMap<(&[usize], &[usize]), usize> = HashMap::new();
     let mut bundles: Vec<Bundle> = Vec::new();
     let mut sums: Vec<Aggregate> = Vec::new();
     for (number, strand) in strands.iter().enumerate() {
-        let bundle = *number_of.entry(&strand.queues).or_insert_with(|| {
+        let bundle = *number_of.entry((&strand.queues, &strand.classes)).or_insert_with(|| {
             bundles.push(Bundle {
                 links: strand.links.clone(),
                 queues: strand.queues.clone(),
+                classes: strand.classes.clone(),
                 strands: Vec::new(),
                 lengths: strand.lengths,
                 wire: strand.wire.clone(),
@@ -154,7 +157,7 @@ fn unlimited(bundle: &Bundle, hop: usize, unproven: &[Option<Reason>]) -> Reason
 /// What the policer of a bundle's class passes at a hop, in the bundle's bits.
 fn policed(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<Arrival> {
     let link = bundle.links[hop];
-    let class = &queues.policies[link.0].classes[queues.all[bundle.queues[hop]].class];
+    let class = &queues.policies[link.0].classes[bundle.classes[hop]];
     let curve = arrivals::of_policer(class.police.as_ref()?)?.ok()?;
     bundle.wire.most(&curve, bundle.lengths, queues.network.links[link.0].overhead()).ok()
 }

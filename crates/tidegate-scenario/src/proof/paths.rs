@@ -34,6 +34,8 @@ pub(super) struct Strand {
     pub links: Vec<LinkId>,
     /// The queue at each of them, as numbered by [`Queues`].
     pub queues: Vec<usize>,
+    /// The class at each of them: a queue may serve several.
+    pub classes: Vec<usize>,
     /// The overheads on the way.
     pub wire: Overheads,
     /// The lengths of the frames.
@@ -60,21 +62,22 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
         let longest = if first.cells { u32::from(u16::MAX) } else { first.port.longest_frame };
         let wire = Overheads::of(flow.path.iter().map(|link| network.links[link.0].overhead()));
         let lengths = arrivals::lengths(&flow.source, longest);
-        let strand = |links: &[LinkId], queues| Strand {
+        let strand = |links: &[LinkId], Way { queues, classes }: Way| Strand {
             flow: number,
             is_back: false,
             links: links.to_vec(),
             queues,
+            classes,
             wire: wire.clone(),
             lengths,
             arrival: Err(NoBound::OutOfRange),
         };
         if let Source::Capture(capture) = &flow.source {
-            for (queues, packets) in of_capture(ports, flow, capture)? {
+            for (way, packets) in of_capture(ports, flow, capture)? {
                 let all =
                     capture.packets.iter().zip(&packets).filter(|(_, is_here)| **is_here).map(|(packet, _)| (packet.offset, packet.length));
                 let arrival = shaped(flow, first.overhead(), lengths, &wire, || arrivals::of_packets(all, &wire));
-                strands.push(Strand { arrival, ..strand(&flow.path, queues) });
+                strands.push(Strand { arrival, ..strand(&flow.path, way) });
             }
             continue;
         }
@@ -83,16 +86,16 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
         } else {
             shaped(flow, first.overhead(), lengths, &wire, || arrivals::of_source(&flow.source, &wire))
         };
-        for queues in paths(ports, &flow.path, flow.header, flow.tagging.is_some())? {
-            strands.push(Strand { arrival: arrival.clone(), ..strand(&flow.path, queues) });
+        for way in paths(ports, &flow.path, flow.header, flow.tagging.is_some())? {
+            strands.push(Strand { arrival: arrival.clone(), ..strand(&flow.path, way) });
         }
         if let Source::Tcp(tcp) = &flow.source {
             let back = &tcp.reverse_path;
             let wire = Overheads::of(back.iter().map(|link| network.links[link.0].overhead()));
             let longest = network.links[back[0].0].port.longest_frame;
-            for queues in paths(ports, back, reversed(&flow.header), false)? {
+            for way in paths(ports, back, reversed(&flow.header), false)? {
                 let (arrival, wire) = (arrival.clone(), wire.clone());
-                strands.push(Strand { is_back: true, wire, lengths: (1, longest), arrival, ..strand(back, queues) });
+                strands.push(Strand { is_back: true, wire, lengths: (1, longest), arrival, ..strand(back, way) });
             }
         }
     }
@@ -122,22 +125,22 @@ fn shaped(
     }
 }
 
-/// The queues of a path, and whether each packet may take it.
-type Taken = (Vec<usize>, Vec<bool>);
+/// A way, and whether each packet may take it.
+type Taken = (Way, Vec<bool>);
 
 /// The paths of a capture's packets, and which packets may take each.
 fn of_capture(ports: &mut Queues<'_>, flow: &FlowSpec, capture: &Capture) -> Result<Vec<Taken>, String> {
-    let mut known: HashMap<Header, Vec<Vec<usize>>> = HashMap::new();
+    let mut known: HashMap<Header, Vec<Way>> = HashMap::new();
     let mut found: Vec<Taken> = Vec::new();
-    let mut number_of: HashMap<Vec<usize>, usize> = HashMap::new();
+    let mut number_of: HashMap<Way, usize> = HashMap::new();
     for (index, packet) in capture.packets.iter().enumerate() {
         let ways = match known.entry(packet.header) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(paths(ports, &flow.path, packet.header, flow.tagging.is_some())?),
         };
-        for queues in ways.iter() {
-            let number = *number_of.entry(queues.clone()).or_insert_with(|| {
-                found.push((queues.clone(), vec![false; capture.packets.len()]));
+        for way in ways.iter() {
+            let number = *number_of.entry(way.clone()).or_insert_with(|| {
+                found.push((way.clone(), vec![false; capture.packets.len()]));
                 found.len() - 1
             });
             if number >= MOST_PATHS {
@@ -149,26 +152,34 @@ fn of_capture(ports: &mut Queues<'_>, flow: &FlowSpec, capture: &Capture) -> Res
     Ok(found)
 }
 
-/// All sequences of queues that packets with this header may take.
-fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) -> Result<Vec<Vec<usize>>, String> {
+/// The queues and the classes on the way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+struct Way {
+    queues: Vec<usize>,
+    classes: Vec<usize>,
+}
+
+/// All ways that packets with this header may take.
+fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) -> Result<Vec<Way>, String> {
     let colour = Colour::of(&header);
     let colours = if tags { COLOURS.to_vec() } else { vec![colour] };
-    let mut under_way: Vec<(Vec<usize>, Header, Colour)> = colours.into_iter().map(|colour| (Vec::new(), header, colour)).collect();
+    let mut under_way: Vec<(Way, Header, Colour)> = colours.into_iter().map(|colour| (Way::default(), header, colour)).collect();
     let network = ports.network;
     for &link in path {
         let (port, carries_cells) = (&network.links[link.0].port, network.links[link.0].overhead() == Overhead::Aal5);
-        let mut next: Vec<(Vec<usize>, Header, Colour)> = Vec::new();
-        for (mut queues, header, colour) in under_way {
+        let mut next: Vec<(Way, Header, Colour)> = Vec::new();
+        for (mut way, header, colour) in under_way {
             let queue = port.classifier.classify(&header);
             let class = port.classifier.class_of(queue);
-            queues.push(ports.number(link, class, queue.0 - port.classifier.classes()[class].first_flow.0));
+            way.classes.push(class);
+            way.queues.push(ports.number(link, class, queue.0 - port.classifier.classes()[class].first_flow.0));
             let recolours = ports.recolours(link, class);
             for leaves in COLOURS.into_iter().filter(|&leaves| recolours || leaves == colour) {
                 let remark = port.remarks.of(class, leaves);
                 let remarked = remark.of(header);
                 let decides = port.policers.iter().any(Option::is_some) && !carries_cells;
                 let keeps = carries_cells || (port.remarks.is_empty() && !decides) || (tags && remark.dscp == CodePoint::Keep);
-                let way = (queues.clone(), remarked, if keeps { leaves } else { Colour::of(&remarked) });
+                let way = (way.clone(), remarked, if keeps { leaves } else { Colour::of(&remarked) });
                 if !next.contains(&way) {
                     next.push(way);
                 }
@@ -179,7 +190,7 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) ->
             return Err("packets of a flow take too many paths".to_owned());
         }
     }
-    let mut all: Vec<Vec<usize>> = under_way.into_iter().map(|way| way.0).collect();
+    let mut all: Vec<Way> = under_way.into_iter().map(|way| way.0).collect();
     all.sort_unstable();
     all.dedup();
     Ok(all)

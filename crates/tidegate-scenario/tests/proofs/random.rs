@@ -1,0 +1,186 @@
+//! Random scenarios as texts: paths of links, trees of schedulers, contracts, and sources that lean towards the worst case.
+
+use std::fmt::Write;
+
+/// Draws from a seed, which makes a failing case repeatable.
+pub struct Lots(pub u64);
+
+impl Lots {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most - least + 1)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// The schedulers that are drawn, those of groups first.
+const SCHEDULERS: &[&str] =
+    &["fifo", "strict-priority", "wrr", "drr", "wf2q+", "scfq", "qfq", "edf", "virtual-clock", "svc", "rate-controlled"];
+
+/// The most classes of a policy, the one for the rest left out.
+const CLASSES: u64 = 4;
+
+/// A whole scenario.
+pub fn scenario(seed: u64) -> String {
+    let lots = &mut Lots(seed);
+    let mut text = format!("[simulation]\nduration = \"{} ms\"\nseed = {}\n", lots.between(20, 120), lots.below(1_000));
+    let links = lots.between(1, 4);
+    let is_ring = links >= 3 && lots.one_in(6);
+    let same = lots.one_in(3);
+    let mut rates = Vec::new();
+    for link in 0..links {
+        // Rates that picoseconds divide, and others.
+        let least = if same && link > 0 { rates[0] } else { 3_000_000 };
+        let rate = if lots.one_in(2) { least.max(10_000_000) } else { lots.between(least, 30_000_000) };
+        rates.push(rate);
+        if link == 0 || !same {
+            policy(lots, &mut text, link, rate);
+        }
+        let named = if same { 0 } else { link };
+        let to = if is_ring { (link + 1) % links } else { link + 1 };
+        let delay = lots.below(3);
+        let _ = write!(
+            text,
+            "[[link]]\nname = \"l{link}\"\nfrom = \"n{link}\"\nto = \"n{to}\"\npolicy = \"p{named}\"\ndelay = \"{delay} ms\"\n"
+        );
+        if same && link > 0 {
+            let _ = writeln!(text, "rate = \"{rate} bit/s\"");
+        }
+        if lots.one_in(8) {
+            let _ = writeln!(text, "loss = \"{} %\"", lots.between(1, 9));
+        }
+    }
+    for flow in 0..lots.between(2, 7) {
+        let first = lots.below(links);
+        let hops = lots.between(1, if is_ring { links - 1 } else { links - first });
+        let path: Vec<String> = (first..first + hops).map(|link| format!("\"l{}\"", link % links)).collect();
+        let least = (first..first + hops).map(|link| rates[(link % links) as usize]).min().unwrap_or(rates[0]);
+        source(lots, &mut text, flow, &path.join(", "), least);
+    }
+    text
+}
+
+fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
+    let overhead = lots.one_of(&["", "overhead = \"ethernet\"\n", "overhead = \"18 B\"\n", "overhead = \"aal5\"\n"]);
+    let root = lots.one_of(SCHEDULERS);
+    let longest = lots.between(1_000, 1_518);
+    let _ =
+        write!(text, "[policy.p{number}]\nrate = \"{rate} bit/s\"\nlongest_frame = \"{longest} B\"\n{overhead}scheduler = \"{root}\"\n");
+    let _ = writeln!(text, "buffer = {{ limit = \"{} kB\" }}", if lots.one_in(4) { 20 } else { 4_000 });
+    let classes = lots.between(1, CLASSES);
+    let groups = if lots.one_in(2) { lots.between(1, 2.min(classes)) } else { 0 };
+    // The parent of each class, 0 for the link; each group has one.
+    let members: Vec<u64> = (0..classes).map(|class| if class < groups { class + 1 } else { lots.below(groups + 1) }).collect();
+    let shares = |lots: &mut Lots, count: u64| -> Vec<u64> { (0..count).map(|_| lots.between(1, 4)).collect() };
+    let tops = shares(lots, groups + classes + 1);
+    let sum: u64 = tops.iter().sum();
+    let mut schedulers = vec![root];
+    let mut parts = vec![rate];
+    for group in 1..=groups {
+        let part = rate * 95 / 100 * tops[group as usize] / sum;
+        schedulers.push(lots.one_of(SCHEDULERS));
+        parts.push(part);
+        let keys = keys(lots, root, part, group, tops[group as usize]);
+        let name = schedulers[group as usize];
+        let _ =
+            writeln!(text, "[[policy.p{number}.group]]\nname = \"g{group}\"\nscheduler = \"{name}\"\n{keys}{}", shape(lots, root, part));
+    }
+    for class in 0..=classes {
+        let is_rest = class == classes;
+        let parent = if is_rest { 0 } else { members[class as usize] };
+        let beside = members.iter().filter(|&&other| other == parent).count() as u64;
+        let part = match parent {
+            0 => rate * 95 / 100 * tops[(groups + class) as usize] / sum,
+            group => parts[group as usize] * 95 / 100 / beside,
+        };
+        let _ = writeln!(text, "[[policy.p{number}.class]]\nname = \"c{class}\"");
+        if !is_rest {
+            let _ = writeln!(text, "match = [{{ destination_port = {} }}]", 5_000 + class);
+        }
+        if parent > 0 {
+            let _ = writeln!(text, "parent = \"g{parent}\"");
+        }
+        let scheduler = schedulers[parent as usize];
+        let _ = write!(text, "{}{}", keys(lots, scheduler, part, class, tops[(groups + class) as usize]), shape(lots, scheduler, part));
+        if lots.one_in(5) {
+            let _ =
+                writeln!(text, "queues = {}\nqueue_scheduler = \"{}\"", lots.between(2, 4), lots.one_of(&["fifo", "drr", "wrr", "wf2q+"]));
+        }
+        if lots.one_in(4) {
+            let violation = if lots.one_in(5) { ", violation = \"yellow\"" } else { "" };
+            let burst = lots.between(2 * longest + 200, 8 * longest);
+            let rate = (part * lots.between(3, 9) / 10).max(1_000);
+            let _ = writeln!(text, "police = {{ policer = \"gcra\", rate = \"{rate} bit/s\", burst = \"{burst} B\"{violation} }}");
+        }
+        if lots.one_in(6) {
+            let _ = writeln!(text, "limit = \"{} packets\"", lots.between(2, 40));
+        }
+    }
+}
+
+/// What the scheduler above needs of a child.
+fn keys(lots: &mut Lots, scheduler: &str, part: u64, rank: u64, weight: u64) -> String {
+    match scheduler {
+        "strict-priority" | "rate-controlled" => format!("priority = {}\n", if lots.one_in(4) { 0 } else { rank }),
+        "wrr" | "drr" => format!("weight = {weight}\n"),
+        "wf2q+" | "scfq" | "qfq" | "virtual-clock" | "svc" => format!("rate = \"{} bit/s\"\n", part.max(1_000)),
+        "edf" => format!("delay = \"{} us\"\n", lots.between(500, 20_000)),
+        _ => String::new(),
+    }
+}
+
+/// A shape, for rate control always.
+fn shape(lots: &mut Lots, scheduler: &str, part: u64) -> String {
+    if scheduler != "rate-controlled" && !lots.one_in(8) {
+        return String::new();
+    }
+    let burst = if lots.one_in(2) { lots.between(2_000, 6_000) } else { lots.between(20_000, 90_000) };
+    format!("shape = {{ rate = \"{} bit/s\", burst = \"{burst} B\" }}\n", (part * lots.between(10, 20) / 10).max(1_000))
+}
+
+fn source(lots: &mut Lots, text: &mut String, flow: u64, path: &str, rate: u64) {
+    let port = 5_000 + lots.below(CLASSES + 1);
+    let count = if lots.one_in(4) { lots.between(2, 4) } else { 1 };
+    let _ = writeln!(text, "[[flow]]\nname = \"f{flow}\"\npath = [{path}]\nheader = {{ destination_port = {port} }}\ncount = {count}");
+    let own = (rate * lots.between(1, 14) / 100 / count).max(20_000);
+    let packet = if lots.one_in(2) { lots.between(60, 1_000) } else { 1_000 };
+    let phase = lots.one_in(2);
+    let source = match lots.below(12) {
+        0..=3 => format!("kind = \"cbr\", rate = \"{own} bit/s\", packet = \"{packet} B\", random_phase = {phase}"),
+        4..=6 => {
+            // All of a burst at once.
+            let sizes: Vec<String> = (0..lots.between(1, 3)).map(|_| format!("\"{} B\"", lots.between(100, 12_000))).collect();
+            let interval = sizes.len() as u64 * 6_000 * 8_000_000 / own / sizes.len() as u64;
+            let sizes = sizes.join(", ");
+            format!("kind = \"frames\", sizes = [{sizes}], interval = \"{interval} us\", packet = \"{packet} B\", random_phase = {phase}")
+        }
+        7..=9 => {
+            let (on, off) = (lots.between(1, 12), lots.between(1, 12));
+            let peak = own * (on + off) / on;
+            let holding = if lots.one_in(3) { "exponential" } else { "constant" };
+            format!(
+                "kind = \"on-off\", peak = \"{peak} bit/s\", packet = \"{packet} B\", on = \"{on} ms\", off = \"{off} ms\", holding = \"{holding}\""
+            )
+        }
+        10 => format!("kind = \"poisson\", rate = \"{own} bit/s\", packet = \"{packet} B\""),
+        _ => format!("kind = \"greedy\", packet = \"{packet} B\", window = \"{} packets\"", lots.between(1, 20)),
+    };
+    let _ = writeln!(text, "source = {{ {source} }}");
+    if !source.contains("greedy") && lots.one_in(8) {
+        let _ = writeln!(text, "shape = {{ rate = \"{} bit/s\", burst = \"{} B\" }}", own * 12 / 10, lots.between(2_000, 9_000));
+    }
+    if lots.one_in(4) {
+        let _ = writeln!(text, "start = \"{} us\"", lots.below(5_000));
+    }
+}
