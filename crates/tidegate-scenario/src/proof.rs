@@ -130,7 +130,14 @@ impl Assembly<'_> {
                 (Some(_), Some(held)) => (Ok(held.delay), Ok(held.bits)),
                 (Some(reason), None) => (Err(self.why(reason, None)), Err(self.why(reason, None))),
             };
-            ProvenQueue { link, class, queue: within, delay, backlog, is_limited: unproven[queue].is_some() && held[queue].is_some() }
+            ProvenQueue {
+                link,
+                class,
+                queue: within,
+                delay,
+                backlog,
+                is_limited: unproven[queue].is_some() && held[queue].is_some_and(|held| held.by_buffer),
+            }
         };
         let proven: Vec<ProvenQueue> = order.iter().map(of_queue).collect();
         let is_by_all_methods = self.solved.segments.len() <= most_paths;
@@ -150,7 +157,7 @@ impl Assembly<'_> {
                     Ok(bound) => Ok(ProvenFlow {
                         bound: self.member(bundle, strand, bound),
                         queues: bundle.queues.iter().map(|&queue| place_of[queue]).collect(),
-                        limited: (0..bundle.queues.len()).filter(|&hop| self.solved.at[number][hop].is_none()).collect(),
+                        limited: (0..bundle.queues.len()).filter(|&hop| self.is_limited(number, hop)).collect(),
                     }),
                     Err(Failure::Queue(reason)) => Err(self.why(reason, Some(flow))),
                     Err(Failure::Method(reason)) => Err(reason.to_string()),
@@ -192,7 +199,13 @@ impl Assembly<'_> {
         whole.ok_or(Failure::Method(NoBound::OutOfRange))
     }
 
-    /// The bound of one hop with a full buffer.
+    /// True if nothing but the buffer bounds a hop of a bundle.
+    fn is_limited(&self, bundle: usize, hop: usize) -> bool {
+        let queue = self.solved.bundles[bundle].queues[hop];
+        self.solved.at[bundle][hop].is_none() && self.solved.held[queue].is_some_and(|held| held.by_buffer)
+    }
+
+    /// The bound of one hop with a full buffer, or beside windows.
     fn behind_buffer(&self, bundle: &Bundle, hop: usize, held: Held) -> Result<Bound, NoBound> {
         let link = &self.queues.network.links[bundle.links[hop].0];
         let delay = held.delay + Picoseconds::from(link.propagation.picoseconds());

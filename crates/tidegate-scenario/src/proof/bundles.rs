@@ -26,6 +26,8 @@ pub(super) struct Bundle {
     pub lengths: Lengths,
     /// The overheads on its way.
     pub wire: Overheads,
+    /// The sum of the curves that are known, and of the windows in which the other sources keep their packets; `None` if one has no window.
+    pub beside: Option<(Aggregate, u64)>,
     /// The sum of its strands' curves, or why there is none, and which flow that is about.
     pub arrival: Result<Arrival, (NoBound, usize)>,
 }
@@ -68,6 +70,7 @@ pub(super) fn bundles(strands: &[Strand]) -> Vec<Bundle> {
                 strands: Vec::new(),
                 lengths: strand.lengths,
                 wire: strand.wire.clone(),
+                beside: Some((Aggregate::default(), 0)),
                 arrival: Ok(Arrival::token_bucket(0, 0)),
             });
             sums.push(Aggregate::default());
@@ -76,6 +79,10 @@ pub(super) fn bundles(strands: &[Strand]) -> Vec<Bundle> {
         let of = &mut bundles[bundle];
         of.strands.push(number);
         of.lengths = (of.lengths.0.min(strand.lengths.0), of.lengths.1.max(strand.lengths.1));
+        of.beside = of.beside.take().and_then(|(mut sum, windows)| match &strand.arrival {
+            Ok(curve) => sum.add(curve).ok().map(|()| (sum, windows)),
+            Err(_) => strand.window.map(|window| (sum, windows.saturating_add(window))),
+        });
         let added = strand.arrival.clone().and_then(|curve| sums[bundle].add(&curve));
         if let (Ok(_), Err(reason)) = (&of.arrival, added) {
             of.arrival = Err((reason, strand.flow));

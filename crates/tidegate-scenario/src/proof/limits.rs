@@ -1,13 +1,17 @@
-//! What a full buffer bounds: a packet that leaves a queue has waited for at most what the queue can hold. It holds for any source, with
-//! losses possible.
+//! What bounds a queue to which something comes that nothing limits.
+//!
+//! * A packet that leaves has waited for at most what a full buffer holds. It holds for any source, with losses possible.
+//! * A source with a window keeps no more than that in its first queue. Beside such sources, those with a curve wait for a time that follows from both.
 
 use super::arrivals::Lengths;
+use super::bundles::Bundle;
 use super::queues::{Queue, Queues};
 use crate::policy::{Class, Policy};
 use crate::units::Limit;
+use tidegate_bounds::aggregate::Aggregate;
 use tidegate_bounds::curve::Arrival;
-use tidegate_bounds::quantity::{NoBound, Picoseconds};
-use tidegate_bounds::service::{Row, behind_limit};
+use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, up};
+use tidegate_bounds::service::{Row, behind_limit, beside_windows};
 use tidegate_bounds::source::rescaled;
 use tidegate_core::units::Overhead;
 
@@ -18,13 +22,42 @@ pub(super) struct Held {
     pub bits: u64,
     /// The bound on the delay.
     pub delay: Picoseconds,
+    /// True if the buffer bounds it, so that losses are possible.
+    pub by_buffer: bool,
+}
+
+/// The least of both bounds.
+pub(super) fn least(queues: &Queues<'_>, bundles: &[Bundle], number: usize, lengths: Lengths, row: &Row) -> Option<Held> {
+    let by_buffer = held(queues, number, lengths, row).ok();
+    let by_window = beside_greedy(bundles, number, lengths, row);
+    match (by_buffer, by_window) {
+        (Some(one), Some(other)) => Some(if one.delay < other.delay { one } else { other }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The bound beside sources with windows, if all packets come fresh to the queue.
+fn beside_greedy(bundles: &[Bundle], number: usize, lengths: Lengths, row: &Row) -> Option<Held> {
+    let (mut sum, mut windows) = (Aggregate::default(), 0u64);
+    let mut longest = 0;
+    for bundle in bundles.iter().filter(|bundle| bundle.queues.contains(&number)) {
+        let (conforming, held) = bundle.beside.as_ref().filter(|_| bundle.queues[0] == number)?;
+        sum.add_all(conforming).ok()?;
+        windows = windows.saturating_add(*held);
+        longest = longest.max(bundle.wire.bits(lengths.1));
+    }
+    let conforming = if sum.is_empty() { Arrival::token_bucket(0, 0) } else { sum.as_arrival().ok()? };
+    let strict = row.strict.as_ref().ok()?;
+    let delay = beside_windows(&conforming, windows, longest, strict).ok()?;
+    let come = u64::try_from(up(conforming.at(delay).ok()?, PICOBITS)).ok()?;
+    Some(Held { bits: come.saturating_add(windows).saturating_add(longest), delay, by_buffer: false })
 }
 
 /// What a queue with frames of these lengths holds at most.
 ///
 /// # Errors
 /// Why it has no strict service.
-pub(super) fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &Row) -> Result<Held, NoBound> {
+fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &Row) -> Result<Held, NoBound> {
     let Queue { link, class, queue } = queues.all[number];
     let policy = queues.policies[link.0];
     // The classes whose queues are this one.
@@ -56,7 +89,7 @@ pub(super) fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &R
     }
     // The packet in transmission has left the buffer.
     let bits = least.saturating_add(longest);
-    Ok(Held { bits, delay: behind_limit(&row.strict, bits)? })
+    Ok(Held { bits, delay: behind_limit(&row.strict, bits)?, by_buffer: true })
 }
 
 /// The limit of what a class puts into a queue; of queues in one order, all together.

@@ -61,7 +61,7 @@ pub(super) fn solve(queues: &Queues<'_>, bundles: Vec<Bundle>, changing: &HashSe
             let held = |queue: usize| {
                 let row = &solving.guaranteed[queue].as_ref()?.row;
                 (unproven[queue].is_some() && of_link(queue).is_none()).then_some(())?;
-                limits::held(queues, queue, facts[queue].lengths?, row).ok()
+                limits::least(queues, &bundles, queue, facts[queue].lengths?, row)
             };
             let held = (0..count).map(held).collect();
             return Solved { segments, at, unproven, held, network, total, bundles };

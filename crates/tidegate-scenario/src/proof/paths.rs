@@ -42,6 +42,8 @@ pub(super) struct Strand {
     pub lengths: Lengths,
     /// What comes to the first queue, or why that is unknown.
     pub arrival: Result<Arrival, NoBound>,
+    /// The most bits that a source which nothing else limits keeps in its first queue, if there is a limit.
+    pub window: Option<u64>,
 }
 
 /// The strands of all flows.
@@ -62,6 +64,10 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
         let longest = if first.cells { u32::from(u16::MAX) } else { first.port.longest_frame };
         let wire = Overheads::of(flow.path.iter().map(|link| network.links[link.0].overhead()));
         let lengths = arrivals::lengths(&flow.source, longest);
+        let window = match &flow.source {
+            Source::Greedy(greedy) => Some(u64::from(greedy.window).saturating_mul(wire.bits(greedy.length))),
+            _ => None,
+        };
         let strand = |links: &[LinkId], Way { queues, classes }: Way| Strand {
             flow: number,
             is_back: false,
@@ -71,6 +77,7 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
             wire: wire.clone(),
             lengths,
             arrival: Err(NoBound::OutOfRange),
+            window,
         };
         if let Source::Capture(capture) = &flow.source {
             for (way, packets) in of_capture(ports, flow, capture)? {

@@ -77,6 +77,10 @@ impl<'a> Queues<'a> {
     /// The name of a queue in messages.
     pub(super) fn name(&self, queue: usize) -> String {
         let Queue { link, class, .. } = self.all[queue];
+        let shares = |other: usize| other != class && self.find(link, other, 0) == Some(queue);
+        if (0..self.policies[link.0].classes.len()).any(shares) {
+            return format!("the queue of link `{}`", self.network.links[link.0].name);
+        }
         format!("class `{}` at link `{}`", self.policies[link.0].classes[class].name, self.network.links[link.0].name)
     }
 }
