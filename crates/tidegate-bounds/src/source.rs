@@ -34,7 +34,7 @@ pub fn constant(length: u64, interval: Duration, count: u64) -> Result<Arrival, 
 
 /// A cycle of frames of these bits, one every `interval`: the mean rate with the largest burst of any window, and the peak.
 ///
-/// The window takes O(n^2) for n frames.
+/// The window takes O(n) for n frames.
 ///
 /// # Errors
 /// No frame, an interval of 0, and a sum out of range.
@@ -45,13 +45,12 @@ pub fn frames(lengths: &[u64], interval: Duration) -> Result<Arrival, NoBound> {
     };
     let total = lengths.iter().try_fold(0, |sum, &length| plus(sum, bits(length)))?;
     let rate = rate_of(total, times(interval, count)?)?;
-    let mut burst = 0;
-    for first in 0..lengths.len() {
-        let mut sum = 0;
-        for (position, &length) in lengths.iter().cycle().skip(first).take(lengths.len()).enumerate() {
-            sum = plus(sum, bits(length))?;
-            burst = burst.max(sum - times(rate.into(), interval * position as i128)?);
-        }
+    // The largest sum of any window, by Kadane's algorithm over two cycles: what a longer one adds is at most 0 per cycle.
+    let drained = times(rate.into(), interval)?;
+    let (mut content, mut burst) = (0, 0);
+    for &length in lengths.iter().chain(lengths) {
+        content = plus((content - drained).max(0), bits(length))?;
+        burst = burst.max(content);
     }
     let peak = TokenBucket { burst: bits(longest), rate: rate_of(bits(longest), interval)? };
     Ok(Arrival::new([peak, TokenBucket { burst, rate }]))
