@@ -189,3 +189,6 @@ pub(super) fn of_shape(shape: &ShapingContract) -> Result<Arrival, NoBound> {
     let Some(peak) = shape.peak else { return Ok(sustained) };
     Ok(sustained.min(&source::contract(peak.bits_per_second(), 8 * u64::from(shape.longest_packet), shape.tolerance)?))
 }
+
+#[cfg(test)]
+mod tests;
