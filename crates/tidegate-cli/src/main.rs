@@ -57,7 +57,7 @@ enum Command {
     Bench(bench::Arguments),
     /// Check a scenario or policy file, and describe what is in it
     Check(check::Arguments),
-    /// Print what every port promises beforehand: shares and gaps between services, and whether they are proven
+    /// Print what is proven before a packet is sent: delays of flows, backlogs of queues and buffers, rates of ports
     Bounds(bounds::Arguments),
     /// Print the JSON Schema of scenario and policy files, or of machine files, for editors
     Schema {

@@ -79,6 +79,25 @@ fn bounds_are_printed_for_people_and_for_programs() {
 }
 
 #[test]
+fn a_flow_is_asked_for_by_name_and_a_method_by_its_own() {
+    const FILE: &str = "scenarios/parking-lot.toml";
+    let text = expect(0, &["bounds", FILE, "--flow", "path-constant", "--method", "sfa"]);
+    assert!(text.contains("flow path-constant over a-b, b-c, c-d, d-e: ") && !text.contains("path-greedy"), "{text}");
+    assert_eq!(
+        refused(2, &["bounds", FILE, "--flow", "path-constnt"]),
+        "error: scenarios/parking-lot.toml has no flow `path-constnt`; did you mean `path-constant`?\n"
+    );
+    assert!(refused(2, &["bounds", FILE, "--method", "ludb"]).contains("possible values: tfa, sfa, pmoo, plp"));
+    assert!(refused(2, &["bounds", "scenarios/policies/media-uplink.toml", "--flow", "voice"]).contains("is a policy file"));
+    let json: serde_json::Value = serde_json::from_str(&expect(0, &["bounds", FILE, "--flow", "local-greedy-ab", "--json"])).unwrap();
+    assert_eq!(json["schema"], 3);
+    let variant = &json["variants"][0];
+    assert_eq!((&variant["flows"][0]["name"], &variant["ports"][0]["link"]), (&"local-greedy-ab".into(), &"a-b".into()));
+    assert!(variant["flows"][0]["no_bound_because"].is_string() && variant["flows"].as_array().unwrap().len() == 1);
+    assert_eq!(variant["ports"].as_array().unwrap().len(), 1, "ports of other links are left out");
+}
+
+#[test]
 fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
     let folder = Folder::new("quickstart");
     let out = folder.path("out");

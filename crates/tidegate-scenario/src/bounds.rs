@@ -1,19 +1,34 @@
-//! Prints the bounds of every port as text and as JSON: guaranteed rates, longest gaps, and whether they are proven.
+//! Prints what holds before a packet is sent, as text and as JSON: the bounds of flows and queues; of every port guaranteed rates, longest gaps,
+//! and whether they are proven.
 
-use crate::diagnostic::Problems;
+use crate::detail::Detail;
+use crate::diagnostic::{Problems, alternatives, closest};
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Policy;
+use crate::proof::Proof;
 use crate::scenario::{Scenario, Variant};
 use crate::slots::{as_number, print_part, print_period, print_service};
 use crate::units::{print_duration, print_rate, print_slots, print_time};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fmt::Write;
 use tidegate_core::dwcs::{LeastService, Stream, Verdict};
 use tidegate_core::scheduler::Shares;
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND};
 use tidegate_sim::LinkId;
 
+mod flow;
+mod flows;
+mod proven;
+mod queues;
+mod rows;
+
+use proven::Proven;
+use rows::write_rows;
+
 pub use crate::slots::{MemberBounds, NodeBounds, Slots};
+pub use proven::Question;
+pub use tidegate_bounds::end_to_end::Method;
 
 /// A port, under the policy that it has for a time.
 struct Port<'s> {
@@ -90,28 +105,131 @@ fn changed_ports(variant: &Variant, index: usize) -> Vec<Port<'_>> {
     ports
 }
 
-/// The bounds of every port as text.
-pub fn text(scenario: &Scenario) -> String {
-    let mut text = format!("{}: {}\n", scenario.source, scenario.title);
-    for variant in &scenario.variants {
-        if scenario.variants.len() > 1 {
-            let _ = writeln!(text, "\nvariant `{}`", variant.name);
+/// A file and what is proven of it.
+pub struct Report<'s> {
+    scenario: &'s Scenario,
+    question: Question,
+    /// Of each variant; `None` for a policy file, and for variants that are not printed.
+    proofs: Vec<Option<Proof>>,
+}
+
+impl<'s> Report<'s> {
+    /// Proves what is asked of a file; `progress` is called with the number of variants that are done.
+    ///
+    /// # Errors
+    /// One sentence: a question about flows of a file that has none, or about a flow that it does not have.
+    pub fn of(scenario: &'s Scenario, question: Question, progress: &dyn Fn(usize)) -> Result<Report<'s>, String> {
+        let has_flows = scenario.variants.iter().any(|variant| variant.simulation.is_some());
+        match &question.flow {
+            _ if !has_flows && (question.flow.is_some() || question.method.is_some()) => {
+                return Err(format!("{} is a policy file: it has no flows, and bounds of flows need [[flow]] tables", scenario.source));
+            }
+            Some(name) => check_flow(scenario, name)?,
+            None => {}
         }
-        ports(variant).iter().for_each(|port| port.write(&mut text));
-        for (index, change) in variant.changes.iter().enumerate() {
-            let _ = writeln!(text, "\nfrom {} on: {}", print_duration(change.at), change.what.join(", "));
-            changed_ports(variant, index).iter().for_each(|port| port.write(&mut text));
-        }
+        let shown = question.detail.of(scenario.variants.len());
+        let prove = |(index, variant): (usize, &Variant)| {
+            let proof = if index < shown { Proof::of(variant) } else { None };
+            progress(index + 1);
+            proof
+        };
+        let proofs = scenario.variants.iter().enumerate().map(prove).collect();
+        Ok(Report { scenario, question, proofs })
     }
-    text
+
+    /// The bounds of every flow, queue and port as text; of one flow if the question names it.
+    pub fn text(&self) -> String {
+        let scenario = self.scenario;
+        let mut text = format!("{}: {}\n", scenario.source, scenario.title);
+        let count = scenario.variants.len();
+        for (variant, proof) in scenario.variants.iter().zip(&self.proofs).take(self.question.detail.of(count)) {
+            if count > 1 {
+                let _ = writeln!(text, "\nvariant `{}`", variant.name);
+            }
+            let proven = Proven::of(variant, proof.as_ref(), &self.question);
+            if let (Some(proven), Some(_)) = (&proven, &self.question.flow) {
+                flow::write_detail(&mut text, proven);
+                continue;
+            }
+            if let Some(proven) = proven {
+                flows::write_flows(&mut text, &proven);
+                queues::write_queues(&mut text, &proven);
+            }
+            ports(variant).iter().for_each(|port| port.write(&mut text));
+            for (index, change) in variant.changes.iter().enumerate() {
+                let _ = writeln!(text, "\nfrom {} on: {}", print_duration(change.at), change.what.join(", "));
+                changed_ports(variant, index).iter().for_each(|port| port.write(&mut text));
+            }
+        }
+        text + &self.question.detail.rest(count, "variants")
+    }
+
+    /// The same as JSON, never cut. Of ports, rates are in bit/s and times in seconds; of flows and queues, times are in picoseconds. Unknown values are
+    /// `null`.
+    pub fn json(&self) -> Value {
+        let scenario = self.scenario;
+        let variants = scenario.variants.iter().zip(&self.proofs).map(|(variant, proof)| {
+            let proven = Proven::of(variant, proof.as_ref(), &self.question);
+            let links = proven.as_ref().and_then(Proven::asked_links);
+            let is_asked = |port: &Port<'_>| links.as_ref().is_none_or(|links| port.link.is_some_and(|link| links.contains(&link)));
+            let all = |ports: Vec<Port<'_>>| ports.iter().filter(|port| is_asked(port)).map(Port::json).collect::<Vec<_>>();
+            let changes = variant.changes.iter().enumerate().map(
+                |(index, change)| json!({ "at_s": seconds(change.at), "what": change.what, "ports": all(changed_ports(variant, index)) }),
+            );
+            json!({
+                "name": variant.name,
+                "flows": proven.as_ref().map_or_else(Vec::new, flows::flows_json),
+                "queues": proven.as_ref().map_or_else(Vec::new, queues::queues_json),
+                "buffers": proven.as_ref().map_or_else(Vec::new, queues::buffers_json),
+                "ports": all(ports(variant)),
+                "changes": changes.collect::<Vec<_>>(),
+            })
+        });
+        let warnings = scenario.warnings.as_ref().map(Problems::to_string);
+        let variants = variants.collect::<Vec<_>>();
+        json!({ "schema": SCHEMA, "source": scenario.source, "title": scenario.title, "warnings": warnings, "variants": variants })
+    }
+}
+
+/// The version of the JSON.
+const SCHEMA: u32 = 3;
+
+/// The most names of flows in a message.
+const MOST_NAMES: usize = 20;
+
+/// Refuses a flow that no variant has.
+fn check_flow(scenario: &Scenario, name: &str) -> Result<(), String> {
+    let simulations = || scenario.variants.iter().filter_map(|variant| variant.simulation.as_ref());
+    let tables = || simulations().flat_map(|simulation| simulation.groups.iter().map(|group| group.name.as_str()));
+    let flows = || simulations().flat_map(|simulation| simulation.network.flows.iter().map(|flow| flow.name.as_str()));
+    if tables().chain(flows()).any(|known| known == name) {
+        return Ok(());
+    }
+    let source = &scenario.source;
+    Err(match closest(name, tables()).or_else(|| closest(name, flows())) {
+        Some(guess) => format!("{source} has no flow `{name}`; did you mean `{guess}`?"),
+        None => {
+            let mut seen = HashSet::new();
+            let known: Vec<&str> = tables().filter(|table| seen.insert(*table)).collect();
+            let more = if known.len() > MOST_NAMES { format!(" (the first {MOST_NAMES} of {})", known.len()) } else { String::new() };
+            let known = alternatives(known.into_iter().take(MOST_NAMES)).replace(" or ", " and ");
+            format!("{source} has no flow `{name}`; its flows are {known}{more}")
+        }
+    })
+}
+
+/// The bounds of every flow, queue and port as text.
+pub fn text(scenario: &Scenario) -> String {
+    // A question that names nothing is never refused.
+    Report::of(scenario, Question::default(), &|_| {}).map_or_else(|refused| refused, |report| report.text())
 }
 
 fn write_node(text: &mut String, node: &NodeBounds) {
     let _ = write!(text, "  {}: {}", node.name, node.scheduler.name());
     let Some(slots) = &node.slots else {
-        let _ = writeln!(text, "; no delay bound is computed for it");
+        text.push('\n');
         let rows = node.members.iter().map(|member| vec![member.name.clone(), member.guarantee.to_string()]);
-        return write_rows(text, rows.collect());
+        return write_rows(text, &rows.collect::<Vec<_>>());
     };
     let measure = match slots.options.shares {
         Shares::Bytes => "shares in bytes",
@@ -133,7 +251,7 @@ fn write_node(text: &mut String, node: &NodeBounds) {
         });
         vec![member.name.clone(), service, window, period, needs, least(node, slots, member, stream), gap]
     }));
-    write_rows(text, rows);
+    write_rows(text, &rows);
     for member in &node.members {
         if !matches!(member.guarantee, Guarantee::Rate(_)) {
             let _ = writeln!(text, "    * {}: {}", member.name, member.guarantee);
@@ -186,29 +304,9 @@ fn assumptions(node: &NodeBounds, slots: &Slots) -> Vec<&'static str> {
     assumptions
 }
 
-fn write_rows(text: &mut String, rows: Vec<Vec<String>>) {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in &rows {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        let _ = writeln!(text, "    {}", cells.join("  ").trim_end());
-    }
-}
-
-/// The bounds of every port as JSON. Rates are in bit/s, times in seconds; unknown values are `null`.
+/// The bounds of every flow, queue and port as JSON.
 pub fn json(scenario: &Scenario) -> Value {
-    let variants: Vec<Value> = (scenario.variants.iter())
-        .map(|variant| {
-            let all = |ports: Vec<Port<'_>>| ports.iter().map(Port::json).collect::<Vec<_>>();
-            let changes = variant.changes.iter().enumerate().map(
-                |(index, change)| json!({ "at_s": seconds(change.at), "what": change.what, "ports": all(changed_ports(variant, index)) }),
-            );
-            json!({ "name": variant.name, "ports": all(ports(variant)), "changes": changes.collect::<Vec<_>>() })
-        })
-        .collect();
-    let warnings = scenario.warnings.as_ref().map(Problems::to_string);
-    json!({ "schema": 2, "source": scenario.source, "title": scenario.title, "warnings": warnings, "variants": variants })
+    Report::of(scenario, Question { detail: Detail::All, ..Question::default() }, &|_| {}).map_or(Value::Null, |report| report.json())
 }
 
 fn node_json(node: &NodeBounds) -> Value {
@@ -261,3 +359,6 @@ fn stream_json(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: 
         _ => serde_json::Map::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

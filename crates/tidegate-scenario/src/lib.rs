@@ -16,7 +16,7 @@
 //! | [`proof`] | what is proven of every flow and queue before it runs |
 //! | [`machine`] | machine files: a machine that forwards frames, its flows, and a question |
 //! | [`units`] | quantities, read and printed |
-//! | [`bounds`] | guaranteed rates and longest gaps of every port |
+//! | [`bounds`] | bounds of every flow and queue; guaranteed rates and longest gaps of every port |
 //! | [`guarantee`] | guaranteed rates, or the reason why there is none |
 //! | [`diagnostic`] | errors and warnings |
 //! | [`summary`] | the description of a file as text |
@@ -60,6 +60,7 @@ mod cells;
 mod change;
 mod choice;
 mod contract;
+mod detail;
 mod document;
 mod endpoint;
 mod extent;

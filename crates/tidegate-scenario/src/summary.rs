@@ -2,6 +2,7 @@
 
 use crate::choice::NodeReading;
 use crate::contract::{Bursts, counts_frames};
+pub use crate::detail::Detail;
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::partition::{Buffer, Owner, Partition};
@@ -33,30 +34,6 @@ pub fn check(path: &Path, overrides: &[String]) -> Result<String, Problems> {
     let scenario = load(path, overrides)?;
     let warnings = scenario.warnings.as_ref().map_or(String::new(), |warnings| format!("{warnings}\n"));
     Ok(warnings + &summary(&scenario, Detail::First))
-}
-
-/// The detail of long lists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Detail {
-    /// Of a list of more than 100 the first 20, and the number of the others.
-    First,
-    /// Everything.
-    All,
-}
-
-impl Detail {
-    /// The number of described entries of `count`.
-    fn of(self, count: usize) -> usize {
-        if self == Detail::All || count <= 100 { count } else { 20 }
-    }
-
-    /// The line about the other entries.
-    fn rest(self, count: usize, what: &str) -> String {
-        match count - self.of(count) {
-            0 => String::new(),
-            more => format!("  ... and {more} more {what}: {count} in all; --all prints them\n"),
-        }
-    }
 }
 
 /// Describes a scenario.

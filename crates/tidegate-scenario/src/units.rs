@@ -464,16 +464,26 @@ fn size_hint(unit: &str) -> Option<&'static str> {
     })
 }
 
-/// A time in picoseconds, rounded up to four digits, as a bound.
-pub(crate) fn print_time(picoseconds: u128) -> String {
+/// A value rounded up to four digits.
+fn four_digits_up(value: u128) -> u128 {
     let mut unit = 1;
-    while picoseconds.div_ceil(unit) >= 10_000 {
+    while value.div_ceil(unit) >= 10_000 {
         unit *= 10;
     }
-    match u64::try_from(picoseconds.div_ceil(unit) * unit).ok().filter(|&picoseconds| picoseconds <= Duration::MAX.picoseconds()) {
+    value.div_ceil(unit) * unit
+}
+
+/// A time in picoseconds, rounded up to four digits, as a bound.
+pub(crate) fn print_time(picoseconds: u128) -> String {
+    match u64::try_from(four_digits_up(picoseconds)).ok().filter(|&picoseconds| picoseconds <= Duration::MAX.picoseconds()) {
         Some(picoseconds) => print_duration(Duration::from_picoseconds(picoseconds)),
         None => "more than 106 days".to_owned(),
     }
+}
+
+/// An amount of data in bits, rounded up to whole bytes and to four digits, as a bound.
+pub(crate) fn print_data(bits: u64) -> String {
+    print_size(u64::try_from(four_digits_up(bits.div_ceil(8).into())).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

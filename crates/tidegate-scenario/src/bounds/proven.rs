@@ -1,0 +1,174 @@
+//! What is asked of the proof of a variant, and the names of what it is about.
+
+use crate::detail::Detail;
+use crate::policy::{Class, Policy};
+use crate::proof::{Proof, ProvenQueue};
+use crate::scenario::Variant;
+use crate::simulation::{FlowGroup, Simulation};
+use crate::units::print_duration;
+use std::collections::HashSet;
+use std::ops::Range;
+use tidegate_bounds::end_to_end::Method;
+use tidegate_bounds::quantity::Picoseconds;
+use tidegate_core::units::Duration;
+use tidegate_sim::LinkId;
+
+/// What to print of the bounds of flows and queues.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// One flow, or the flows of one table: the name. `None`: all.
+    pub flow: Option<String>,
+    /// The method whose bounds are printed. `None`: for each flow the one with the least bound.
+    pub method: Option<Method>,
+    /// The detail of long tables.
+    pub detail: Detail,
+}
+
+impl Default for Question {
+    /// The least bounds of all flows; long tables are cut.
+    fn default() -> Question {
+        Question { flow: None, method: None, detail: Detail::First }
+    }
+}
+
+/// The name of a method as an option and a key.
+pub(super) fn key(method: Method) -> &'static str {
+    match method {
+        Method::TotalFlow => "tfa",
+        Method::SeparatedFlow => "sfa",
+        Method::PayMultiplexingOnce => "pmoo",
+        Method::Program => "plp",
+    }
+}
+
+/// A time of a proof, which is below 2^64 ps and not negative.
+pub(super) fn whole(time: Picoseconds) -> u64 {
+    u64::try_from(time.max(0)).unwrap_or(u64::MAX)
+}
+
+/// What is printed of a flow.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Outcome {
+    /// Its bound.
+    Bound {
+        /// On its delay.
+        delay: Picoseconds,
+        /// By this method.
+        method: Method,
+        /// The most by which delays differ.
+        jitter: Picoseconds,
+        /// The burst with which it leaves, in bits.
+        burst: u64,
+    },
+    /// Why there is none.
+    None(String),
+}
+
+/// A variant with flows, what is proven of it, and what is asked.
+pub(super) struct Proven<'s> {
+    pub variant: &'s Variant,
+    pub simulation: &'s Simulation,
+    pub proof: &'s Proof,
+    pub question: &'s Question,
+}
+
+impl<'s> Proven<'s> {
+    /// `None` for a policy file.
+    pub fn of(variant: &'s Variant, proof: Option<&'s Proof>, question: &'s Question) -> Option<Proven<'s>> {
+        Some(Proven { variant, simulation: variant.simulation.as_ref()?, proof: proof?, question })
+    }
+
+    /// The tables of flows that are asked for, each with its flows that are.
+    pub fn groups(&self) -> Vec<(&'s FlowGroup, Range<usize>)> {
+        let groups = self.simulation.groups.iter();
+        let asked = |group: &'s FlowGroup| Some((group, self.asked(group)?));
+        groups.filter_map(asked).collect()
+    }
+
+    fn asked(&self, group: &FlowGroup) -> Option<Range<usize>> {
+        let all = group.first..group.first + group.count;
+        match &self.question.flow {
+            Some(name) if *name != group.name => {
+                let named = |&flow: &usize| self.simulation.network.flows[flow].name == *name;
+                all.clone().find(named).map(|flow| flow..flow + 1)
+            }
+            _ => Some(all),
+        }
+    }
+
+    /// What is printed of a flow.
+    pub fn outcome(&self, flow: usize) -> Outcome {
+        let bound = match &self.proof.flows[flow] {
+            Ok(proven) => &proven.bound,
+            Err(reason) => return Outcome::None(reason.clone()),
+        };
+        let (delay, method) = match self.question.method {
+            None => (bound.delay, bound.method),
+            Some(method) => match &bound.all[method as usize] {
+                Ok(delay) => (*delay, method),
+                Err(reason) => return Outcome::None(format!("{}: {reason}", method.name())),
+            },
+        };
+        Outcome::Bound { delay, method, jitter: bound.jitter, burst: bound.output.burst_bits() }
+    }
+
+    /// The queues on the paths of the flows that are asked for; `None` if all queues are.
+    pub fn asked_queues(&self) -> Option<Vec<usize>> {
+        self.question.flow.as_ref()?;
+        let flows = self.groups().into_iter().flat_map(|group| group.1);
+        let mut queues: Vec<usize> =
+            flows.filter_map(|flow| self.proof.flows[flow].as_ref().ok()).flat_map(|flow| flow.queues.clone()).collect();
+        queues.sort_unstable();
+        queues.dedup();
+        Some(queues)
+    }
+
+    /// The links on the paths of the flows that are asked for; `None` if all links are.
+    pub fn asked_links(&self) -> Option<HashSet<&'s str>> {
+        self.question.flow.as_ref()?;
+        let paths = self.groups().into_iter().flat_map(|group| group.1).flat_map(|flow| &self.simulation.network.flows[flow].path);
+        Some(paths.map(|&link| self.link(link)).collect())
+    }
+
+    pub fn link(&self, link: LinkId) -> &'s str {
+        &self.simulation.network.links[link.0].name
+    }
+
+    pub fn policy(&self, link: LinkId) -> &'s Policy {
+        &self.variant.policies[self.simulation.policy_of_link[link.0]]
+    }
+
+    pub fn class(&self, queue: &ProvenQueue) -> &'s Class {
+        &self.policy(queue.link).classes[queue.class]
+    }
+
+    /// The class, and the queue if it has several: the first is 1.
+    pub fn place(&self, queue: &ProvenQueue) -> String {
+        let class = self.class(queue);
+        if class.queues == 1 { class.name.clone() } else { format!("{} queue {}", class.name, queue.queue + 1) }
+    }
+
+    /// The links of a flow, of a long path the first and the last.
+    pub fn path(&self, flow: usize) -> String {
+        let path: Vec<&str> = self.simulation.network.flows[flow].path.iter().map(|&link| self.link(link)).collect();
+        match path[..] {
+            [first, .., last] if path.len() > 3 => format!("{first} .. {last} ({} links)", path.len()),
+            _ => path.join(", "),
+        }
+    }
+}
+
+/// The promised delay of a group, if it has one.
+pub(super) fn promised(group: &FlowGroup) -> Option<Duration> {
+    group.promise.and_then(|promise| promise.delay)
+}
+
+/// A promised delay beside a bound: a bound holds for every packet, and so for any percentile.
+pub(super) fn is_proven(promised: Duration, delay: Picoseconds) -> bool {
+    delay <= Picoseconds::from(promised.picoseconds())
+}
+
+/// The same in words.
+pub(super) fn judged(promised: Duration, delay: Picoseconds) -> String {
+    format!("{}: {}", print_duration(promised), if is_proven(promised, delay) { "proven" } else { "not proven" })
+}
