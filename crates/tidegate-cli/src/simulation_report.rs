@@ -1,12 +1,15 @@
 //! From the outcome of a simulation to the run that a report shows: flows end to end, ports with their classes.
 
 use tidegate_atm::adapter::CellRecord;
+use tidegate_core::admission::{Offer, Shortage};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
+use tidegate_core::units::Rate;
 use tidegate_report::{
     CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult,
     RefusalCount, ReplicationRow, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary,
 };
+use tidegate_scenario::units::{print_duration, print_rate, print_size};
 use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome};
 use tidegate_sim::statistics::{DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, TaggedOutcome, TcpOutcome};
 use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
@@ -121,10 +124,19 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
 }
 
 fn call_result(calls: &CallOutcome, outcome: &Outcome) -> CallResult {
-    let refused = calls.refused.iter().map(|&(link, constraint, requests)| RefusalCount {
-        port: outcome.ports[link.0].name.clone(),
-        reason: constraint.to_string(),
-        requests,
+    let refused = calls.refused.iter().map(|refused| {
+        let Shortage { constraint, have, need } = refused.first.shortage();
+        let port = &outcome.ports[refused.link.0];
+        RefusalCount {
+            port: port.name.clone(),
+            class: refused.class.map(|class| port.classes[class].name.clone()),
+            reason: constraint.to_string(),
+            requests: refused.requests,
+            needs: need,
+            has: have,
+            unit: constraint.unit(),
+            offers: refused.first.offers.iter().map(|offer| offered(offer, &calls.alternatives)).collect(),
+        }
     });
     CallResult {
         name: calls.name.clone(),
@@ -134,6 +146,25 @@ fn call_result(calls: &CallOutcome, outcome: &Outcome) -> CallResult {
         without_place: calls.without_place,
         blocking: (calls.requests > 0).then(|| estimate(&calls.blocking)),
         mean_held: estimate(&calls.mean_held),
+        promised_delay_s: calls.promised_delay.map(|delay| delay.picoseconds() as f64 / 1e12),
+        longest_delay_s: calls.promised_delay.and(calls.longest_delay_s),
+    }
+}
+
+/// A rate as files write it.
+fn rate_of(bits_per_second: u64) -> String {
+    Rate::new(bits_per_second).map_or_else(|_| format!("{bits_per_second} bit/s"), print_rate)
+}
+
+/// What a refusal offers. Values are rounded down, and a delay up, so that what is printed is admitted too.
+fn offered(offer: Offer, alternatives: &[String]) -> String {
+    match offer {
+        Offer::Delay(delay) => format!("a delay of {}", print_duration(delay)),
+        Offer::Burst(bits) => format!("a burst of {}", print_size(bits / 8)),
+        Offer::Rate(rate) => format!("a reserve of {}", rate_of(rate)),
+        Offer::Sustained(rate) => format!("a rate of {}", rate_of(rate)),
+        Offer::Path(index) => alternatives.get(usize::from(index)).cloned().unwrap_or_else(|| offer.to_string()),
+        _ => offer.to_string(),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run,
-    TaggingResult, TcpResult, TransferSummary, Volume,
+    CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, RefusalCount, Report,
+    Run, TaggingResult, TcpResult, TransferSummary, Volume,
 };
 use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
 
@@ -166,7 +166,7 @@ fn bytes(number: f64) -> Cell {
 /// The tables of a run, with at most `limit` flows each.
 pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
     let (flows, connections, colours) = (flows(run, limit), connections(run, limit), colours(run, limit));
-    [flows, calls(run), connections, colours, ports(run), classes(run), cells(run), drops(run)].into_iter().flatten()
+    [flows, calls(run), refusals(run), connections, colours, ports(run), classes(run), cells(run), drops(run)].into_iter().flatten()
 }
 
 /// The flows of a run, at most `limit` of them; `None` if it has none.
@@ -297,7 +297,37 @@ fn calls(run: &Run) -> Option<Grid> {
         calls.blocking.map_or_else(Cell::nothing, |blocking| Cell::estimate(ratio_estimate(blocking)))
     });
     columns.add(number_column("mean held"), |calls| Cell::plain(format!("{:.2}", calls.mean_held.mean)));
+    if run.calls.iter().any(|calls| calls.promised_delay_s.is_some()) {
+        columns.add(number_column("promised"), |calls| calls.promised_delay_s.map_or_else(Cell::nothing, time));
+        columns.add(number_column("longest delay"), |calls| calls.longest_delay_s.map_or_else(Cell::nothing, time));
+    }
     columns.grid("calls", 0, &run.calls)
+}
+
+/// What the first refused request of each kind was short of, where admission knows classes; `None` without one.
+fn refusals(run: &Run) -> Option<Grid> {
+    let all = run.calls.iter().flat_map(|calls| calls.refused.iter().map(move |refused| (calls, refused)));
+    let rows: Vec<(&CallResult, &RefusalCount)> = all.filter(|(_, refused)| refused.class.is_some()).collect();
+    let mut columns = Columns::<&(&CallResult, &RefusalCount)>::new("refused calls", |(calls, _)| &calls.name);
+    columns.add(text_column("port"), |(_, refused)| Cell::plain(refused.port.clone()));
+    columns.add(text_column("class"), |(_, refused)| refused.class.clone().map_or_else(Cell::nothing, Cell::plain));
+    columns.add(text_column("short of"), |(_, refused)| Cell::plain(refused.reason.clone()));
+    columns.add(number_column("requests"), |(_, refused)| count(refused.requests));
+    columns.add(number_column("the first needs"), |(_, refused)| amount(refused.needs, refused.unit));
+    columns.add(number_column("has"), |(_, refused)| amount(refused.has, refused.unit));
+    columns.add(text_column("would admit"), |(_, refused)| {
+        if refused.offers.is_empty() { Cell::nothing() } else { Cell::plain(refused.offers.join(", or ")) }
+    });
+    columns.grid("refused calls", 0, &rows)
+}
+
+/// A rate, a buffer or a time by its unit.
+fn amount(number: u64, unit: &str) -> Cell {
+    match unit {
+        "ps" => time(number as f64 / 1e12),
+        "bit/s" => Cell::plain(quantity::rate(number as f64)),
+        _ => Cell::plain(quantity::bytes(number as f64 / 8.0)),
+    }
 }
 
 /// The ports of a run; `None` if it has none.

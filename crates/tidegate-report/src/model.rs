@@ -176,6 +176,12 @@ pub struct CallResult {
     pub blocking: Option<Estimate>,
     /// The mean number of calls that hold, over time.
     pub mean_held: Estimate,
+    /// The longest delay that was promised to one of them, in seconds; `None` if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised_delay_s: Option<f64>,
+    /// The longest delay of one of their packets, in seconds, where delays were promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_delay_s: Option<f64>,
 }
 
 /// Requests that one link refused for one reason.
@@ -183,10 +189,22 @@ pub struct CallResult {
 pub struct RefusalCount {
     /// The link.
     pub port: String,
+    /// The class that is short; `None` if admission knows no classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// What was short, such as "rate".
     pub reason: String,
     /// How many.
     pub requests: u64,
+    /// What the first of them needed, in `unit`.
+    pub needs: u64,
+    /// What there was for it, in `unit`.
+    pub has: u64,
+    /// "bit/s", "bit" or "ps".
+    pub unit: &'static str,
+    /// What would have been admitted in place of the first, each by itself; where admission can say so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<String>,
 }
 
 /// What one replication measured of a flow or a port. What does not apply is `None`.

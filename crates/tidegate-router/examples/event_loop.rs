@@ -65,7 +65,7 @@ fn queue() -> u64 {
     let source = Source::Poisson(Poisson { packets_per_second: 1000.0, length: LengthDistribution::Exponential { mean: 1000.0 } });
     let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
     let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None, shaping: None };
-    let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow], calls: vec![] };
+    let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow], ..Network::default() };
     let experiment = Experiment { duration: Duration::from_seconds(1500), ..Experiment::default() };
     let control = Control { threads: std::num::NonZeroUsize::new(1), ..Control::default() };
     tidegate_sim::run(&network, &experiment, &control).unwrap().replications[0].events

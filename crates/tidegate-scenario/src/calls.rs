@@ -139,6 +139,7 @@ pub(crate) fn calls(
         service: calls.service.value.0,
         tolerance: calls.tolerance.as_ref().map(|at| at.value),
         enforces_reserve: calls.enforce_reserve.as_ref().is_some_and(|at| at.value),
+        brokered: None,
     })
 }
 

@@ -342,6 +342,7 @@ impl Building<'_> {
             links: std::mem::take(&mut self.links),
             flows: Vec::new(),
             calls: Vec::new(),
+            broker: None,
         };
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());
         for table in &self.file.flow {

@@ -17,7 +17,7 @@ fn blocking_is_that_of_erlang_b() {
     assert_eq!(queues.len(), 16, "each call has a queue of its own");
     let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
     let calls = &outcome.calls[0];
-    let refused: u64 = calls.refused.iter().map(|refused| refused.2).sum();
+    let refused: u64 = calls.refused.iter().map(|refused| refused.requests).sum();
     assert!(calls.requests > 15_000 && calls.without_place == 0, "{calls:?}");
     let erlang = (1..=9).fold(1.0, |blocked, circuit| 8.0 * blocked / (f64::from(circuit) + 8.0 * blocked));
     let blocked = refused as f64 / calls.requests as f64;

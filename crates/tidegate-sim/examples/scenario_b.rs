@@ -85,7 +85,7 @@ fn chain(kind: SchedulerKind) -> Network {
         }
         flows.push(flow(&format!("constant at {at}"), constant(), classes[1], &[at]));
     }
-    Network { nodes: (0..=LINKS).map(|node| format!("switch {}", node + 1)).collect(), links: links.collect(), flows, calls: vec![] }
+    Network { nodes: (0..=LINKS).map(|node| format!("switch {}", node + 1)).collect(), links: links.collect(), flows, ..Network::default() }
 }
 
 fn on_off() -> Source {

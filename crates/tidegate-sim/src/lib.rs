@@ -60,7 +60,7 @@
 //! let source = Source::Cbr(Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false });
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
 //! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None, shaping: None };
-//! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow], calls: vec![] };
+//! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow], ..Network::default() };
 //!
 //! let experiment = Experiment { duration: Duration::from_seconds(2), warm_up: Duration::from_seconds(1), ..Experiment::default() };
 //! let outcome = run(&network, &experiment, &Control::default()).unwrap();
@@ -93,7 +93,7 @@ mod run;
 mod simulation;
 mod tagging;
 
-pub use calls::{Arrivals, CallStatistics, Calls};
+pub use calls::{Arrivals, Broker, BrokeredPath, BrokeredQueue, CallStatistics, Calls};
 pub use course::{NetworkChange, check_changes};
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::Experiment;

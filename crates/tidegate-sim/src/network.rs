@@ -1,6 +1,6 @@
 //! Nodes, links and flows, and the paths that flows take.
 
-use crate::calls::Calls;
+use crate::calls::{Broker, BrokeredPath, Calls};
 use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
 use crate::source::{Source, sender_shaper};
@@ -27,6 +27,8 @@ pub struct Network {
     pub flows: Vec<FlowSpec>,
     /// The flows that come and go.
     pub calls: Vec<Calls>,
+    /// Admission to the queues of classes, for calls that ask it.
+    pub broker: Option<Broker>,
 }
 
 /// A link in one direction, and the output port that feeds it.
@@ -343,6 +345,12 @@ impl Network {
                         "sources that the clock drives, without a stop",
                     );
                 }
+                if let Some(path) = &calls.brokered {
+                    if let Err(problem) = self.check_brokered(calls, flow, path) {
+                        return refuse("brokered", problem, "queues of the broker, one at each link of the path");
+                    }
+                    continue;
+                }
                 let admitting: Vec<&Link> =
                     spec.path.iter().map(|link| &self.links[link.0]).filter(|link| link.admission.is_some()).collect();
                 if admitting.is_empty() {
@@ -363,6 +371,28 @@ impl Network {
             }
         }
         Ok(())
+    }
+
+    /// What is wrong with the way of a call through the queues of the broker.
+    fn check_brokered(&self, calls: &Calls, flow: usize, path: &BrokeredPath) -> Result<(), String> {
+        let broker = self.broker.as_ref().ok_or("there is no broker")?;
+        let links = &self.flows[flow].path;
+        if path.queues.len() != links.len() {
+            return Err(format!("{} queues on a path of {} links", path.queues.len(), links.len()));
+        }
+        for (&queue, &link) in path.queues.iter().zip(links) {
+            let place = broker.queues.get(queue as usize).filter(|place| place.link == link);
+            let place = place.ok_or_else(|| format!("queue {queue} is not one of link {}", self.links[link.0].name))?;
+            let classes = self.links[link.0].port.classifier.classes().len();
+            if place.delays.iter().any(|&class| class >= classes) || !place.delays.contains(&place.class) {
+                return Err(format!("queue {queue} names classes that link {} does not have, or not its own", self.links[link.0].name));
+            }
+            if self.links[link.0].carries_cells() {
+                return Err(format!("link {} carries cells", self.links[link.0].name));
+            }
+        }
+        let answer = broker.control.copied().request(&calls.request(flow, &path.queues)).map(|_| ());
+        answer.map_err(|error| error.to_string())
     }
 
     /// What is wrong with a path, and what would be right.

@@ -148,7 +148,7 @@ fn cells_go_on_one_by_one_to_a_port_of_cells() {
         nodes: (0..3).map(|node| node.to_string()).collect(),
         links,
         flows: vec![flow("flow", cbr(1072), 0, &[0, 1])],
-        calls: vec![],
+        ..Network::default()
     };
     let outcome = play(&network, 100);
     let (delay, expected) = (mean_delay(&outcome, 0), 2e-3 + 222.0 * SLOT_TIME);

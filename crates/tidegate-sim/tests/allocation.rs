@@ -59,7 +59,7 @@ fn network() -> Network {
         flow("greedy", Source::Greedy(Greedy { length: 1000, window: 3 }), 1, &[0]),
     ];
     let links = vec![link("1-2", 0, 1, delay, ports()), link("2-3", 1, 2, delay, ports())];
-    Network { nodes: vec!["1".into(), "2".into(), "3".into()], links, flows, calls: vec![] }
+    Network { nodes: vec!["1".into(), "2".into(), "3".into()], links, flows, ..Network::default() }
 }
 
 /// Allocations and packet-hops of a run on this thread.

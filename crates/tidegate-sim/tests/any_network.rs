@@ -186,7 +186,7 @@ fn any_network() -> impl Strategy<Value = Network> {
         nodes: (0..NODES).map(|node| node.to_string()).collect(),
         links,
         flows,
-        calls: vec![],
+        ..Network::default()
     })
 }
 

@@ -44,7 +44,7 @@ fn a_packet_is_stored_and_forwarded_at_every_hop() {
         link("3-4", 2, 3, Duration::from_milliseconds(2), fifo(1_000_000, 9)),
     ];
     let flows = vec![flow("flow", cbr(100_000, 125), 0, &[0, 1, 2])];
-    let network = Network { calls: vec![], nodes: (1..=4).map(|node| node.to_string()).collect(), links, flows };
+    let network = Network { nodes: (1..=4).map(|node| node.to_string()).collect(), links, flows, ..Network::default() };
     assert_eq!(network.shortest_path(NodeId(0), NodeId(3)), Some(vec![LinkId(0), LinkId(1), LinkId(2)]));
     assert_eq!(network.shortest_path(NodeId(3), NodeId(0)), None);
     let outcome = simulate(&network, Experiment { duration: SECOND, ..Experiment::default() });
@@ -65,13 +65,13 @@ fn a_packet_is_stored_and_forwarded_at_every_hop() {
 fn packets_under_way_at_the_end_are_accounted_for() {
     // 10 ms of transmission and 25 ms of propagation; a packet every 10 ms, at 0, 10, 20, ..., 90 ms; the end at 95 ms.
     let network = Network {
-        calls: vec![],
         nodes: vec!["a".into(), "b".into(), "c".into()],
         links: vec![
             link("a-b", 0, 1, Duration::from_milliseconds(25), fifo(100_000, 9)),
             link("b-c", 1, 2, Duration::from_milliseconds(25), fifo(100_000, 9)),
         ],
         flows: vec![flow("flow", cbr(100_000, 125), 0, &[0, 1])],
+        ..Network::default()
     };
     let outcome = simulate(&network, Experiment { duration: Duration::from_milliseconds(95), ..Experiment::default() });
     let flow = &outcome.flows[0];
@@ -204,10 +204,10 @@ fn losses_are_told_apart_by_link_and_reason() {
     behind.longest_frame = 125;
     let packets: Vec<_> = (0..20).map(|_| (0, 125, 0)).chain([(500_000, 126, 0)]).collect();
     let network = Network {
-        calls: vec![],
         nodes: vec!["a".into(), "b".into(), "c".into()],
         links: vec![link("narrow", 0, 1, Duration::ZERO, narrow), link("behind", 1, 2, Duration::ZERO, behind)],
         flows: vec![flow("flow", capture(&packets), 0, &[0, 1])],
+        ..Network::default()
     };
     let experiment = Experiment { duration: SECOND, sample_interval: Some(Duration::from_milliseconds(250)), ..Experiment::default() };
     let outcome = simulate(&network, experiment);
@@ -317,10 +317,10 @@ fn the_packets_that_get_lost_are_those_of_the_other_worlds() {
     // Every packet is a flow of its own, so that its fate can be read.
     let flows = (0..300).map(|number| flow(&number.to_string(), capture(&[(2000 * number, 100, 0)]), 0, &[0, 1]));
     let network = Network {
-        calls: vec![],
         nodes: vec!["a".into(), "b".into(), "c".into()],
         links: vec![lossy("first", 0), lossy("second", 1)],
         flows: flows.collect(),
+        ..Network::default()
     };
     let fates = |outcome: &Outcome| -> Vec<Option<LinkId>> {
         outcome.flows.iter().map(|flow| flow.lost_on_links.first().map(|(link, _)| *link)).collect()

@@ -43,6 +43,7 @@ fn network() -> Network {
         service: Service::Guaranteed,
         tolerance: None,
         enforces_reserve: false,
+        brokered: None,
     });
     network
 }
@@ -54,9 +55,9 @@ fn the_release_follows_the_last_packet() {
     let calls = &outcome.calls[0];
     assert!(
         calls.admitted > 200
-            && calls.requests == calls.admitted + calls.without_place + calls.refused.iter().map(|refused| refused.2).sum::<u64>()
+            && calls.requests == calls.admitted + calls.without_place + calls.refused.iter().map(|refused| refused.requests).sum::<u64>()
     );
-    assert!(calls.refused.iter().all(|(link, ..)| link.0 == 0) && !calls.refused.is_empty(), "{:?}", calls.refused);
+    assert!(calls.refused.iter().all(|refused| refused.link.0 == 0) && !calls.refused.is_empty(), "{:?}", calls.refused);
     assert_eq!(outcome.ports[0].dropped[DropReason::Removed as usize].packets, 0);
     assert_eq!(outcome.flows.iter().map(|flow| flow.offered.packets - flow.delivered.packets - flow.in_network.packets).sum::<u64>(), 0);
     assert!(outcome.flows[..3].iter().all(|flow| flow.delivered.packets > 1000), "the fourth never fits");

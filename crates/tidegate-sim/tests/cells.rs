@@ -49,7 +49,7 @@ fn network(flows: usize, bits_per_second: u64, buffer: u32, kind: BufferKind) ->
             shaping: None,
         });
     }
-    Network { nodes: (0..flows + 3).map(|node| node.to_string()).collect(), links, flows: specs, calls: vec![] }
+    Network { nodes: (0..flows + 3).map(|node| node.to_string()).collect(), links, flows: specs, ..Network::default() }
 }
 
 fn play(network: &Network) -> Outcome {

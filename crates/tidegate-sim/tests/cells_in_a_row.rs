@@ -54,7 +54,7 @@ fn network(traffic: &Traffic, ports: [PortSetup; 2]) -> Network {
         });
         flow(&number.to_string(), Source::Capture(Capture { packets: packets.collect() }), number as u8, PATHS[*path])
     });
-    Network { nodes: vec!["a".into(), "b".into(), "c".into()], links, flows: flows.collect(), calls: vec![] }
+    Network { nodes: vec!["a".into(), "b".into(), "c".into()], links, flows: flows.collect(), ..Network::default() }
 }
 
 fn play(network: &Network) -> Outcome {

@@ -46,7 +46,7 @@ fn network() -> Network {
         flow("voice", Source::Cbr(Cbr { rate: rate(64_000), length: 200, random_phase: true }), 0, &[0, 1, 2]),
         flow("video", video, 1, &[0]),
     ];
-    Network { nodes: (1..=6).map(|node| node.to_string()).collect(), links, flows, calls: vec![] }
+    Network { nodes: (1..=6).map(|node| node.to_string()).collect(), links, flows, ..Network::default() }
 }
 
 fn experiment(seed: u64) -> Experiment {

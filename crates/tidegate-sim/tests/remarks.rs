@@ -65,8 +65,8 @@ fn through(ports: Vec<PortSetup>) -> Outcome {
     let mut network = Network {
         nodes: (0..=path.len()).map(|at| format!("node {at}")).collect(),
         links: links.collect(),
-        calls: vec![],
         flows: vec![flow("flow", source, AF12, &path)],
+        ..Network::default()
     };
     assert_eq!(network.links.last().map(|last| last.to), Some(NodeId(path.len())));
     network.flows[0].stop = Some(Duration::from_microseconds(99_500));

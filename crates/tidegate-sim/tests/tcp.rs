@@ -27,7 +27,7 @@ fn pair(bits_per_second: u64, one_way: Duration, buffer: u64, tcp: Tcp) -> Netwo
         nodes: vec!["a".into(), "b".into()],
         links: vec![link("there", 0, 1, one_way, port()), link("back", 1, 0, one_way, port())],
         flows: vec![flow("tcp", Source::Tcp(Box::new(tcp)), 0, &[0])],
-        calls: vec![],
+        ..Network::default()
     }
 }
 

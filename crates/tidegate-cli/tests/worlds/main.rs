@@ -363,7 +363,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             admission: None,
         }],
         flows: decided.iter().enumerate().map(flow).collect(),
-        calls: vec![],
+        ..Network::default()
     };
     let last = decided.last().map_or(Duration::ZERO, |packet| packet.arrival.since(start));
     let experiment = Experiment { duration: last + Duration::from_seconds(10), ..Experiment::default() };

@@ -311,7 +311,7 @@ impl Case {
                 shaping: None,
             });
         }
-        Network { nodes, links, flows, calls: Vec::new() }
+        Network { nodes, links, flows, ..Network::default() }
     }
 
     /// The minimum cell rate of a source: its TCP's target and what headers, padding and cells add to it.

@@ -210,6 +210,7 @@ impl Case {
                 target,
                 service: asks,
                 enforces_reserve: self.node.enforces_reserve,
+                brokered: None,
                 tolerance: match self.node.tolerance {
                     Tolerance::Constant(microseconds) => Some(Duration::from_picoseconds(microseconds * 1_000_000)),
                     Tolerance::Jitter => None,

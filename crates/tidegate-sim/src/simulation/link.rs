@@ -16,10 +16,15 @@ use crate::source::Source;
 use crate::statistics::PortStatistics;
 use crate::statistics::port::PortMeter;
 use tidegate_atm::adapter::CELL;
+use tidegate_core::classifier::{Class, Classifier};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Counters, Port, Volume};
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
+
+/// How long the release of a brokered call waits before it looks again, in picoseconds: the golden part of a millisecond, which falls into step with no
+/// source of whole milliseconds.
+const SETTLE_POLL_INTERVAL: u64 = 618_033_989;
 
 /// What every packet needs of a link, in one cache line.
 #[repr(align(64))]
@@ -112,6 +117,12 @@ fn watched(network: &Network) -> Vec<bool> {
     is_watched
 }
 
+/// The queues of a class.
+fn queues_of(classifier: &Classifier, class: usize) -> impl Iterator<Item = Flow> {
+    let Class { first_flow, queues, .. } = classifier.classes()[class];
+    (first_flow.0..first_flow.0 + queues).map(Flow)
+}
+
 /// The time that the longest packet takes on a link, in picoseconds.
 pub(super) fn longest_transmission_of(link: &Link) -> u64 {
     link.port.rate.time_per_byte().ceil(link.port.overhead.wire_length(link.port.longest_frame)).picoseconds()
@@ -181,6 +192,27 @@ impl LinkState {
             },
         };
         (!waits).then_some(now + self.rest.longest_transmission)
+    }
+
+    /// When the last packets of these classes have left the port, if no packet of them is in it then; `Err`: when to look again.
+    pub(super) fn settled_at(&self, now: u64, classes: &[usize]) -> Result<u64, u64> {
+        let (waits, busy_until) = match &self.port {
+            LinkPort::Fifo(port) => return if port.busy_until() <= now { Ok(now) } else { Err(port.busy_until()) },
+            LinkPort::Driven(driven) => match &driven.kind {
+                PortKind::Packets { port, busy_until } => {
+                    let queues = classes.iter().flat_map(|&class| queues_of(port.classifier(), class));
+                    let waits = queues.into_iter().any(|queue| port.occupancy().flow_packets(queue) > 0);
+                    (waits, (*busy_until).max(now))
+                }
+                PortKind::Cells(_) | PortKind::Adapter(_) => (self.accounts().1.packets > 0, now + self.rest.longest_transmission),
+            },
+        };
+        match () {
+            () if waits => Err(now + SETTLE_POLL_INTERVAL),
+            // The packet in transmission may be one of these classes. A picosecond before its end none of them has begun to follow it.
+            () if busy_until > now + 1 => Err(busy_until - 1),
+            () => Ok(busy_until),
+        }
     }
 
     /// The port and its meter, if packets contend there as cells.

@@ -3,7 +3,7 @@
 use super::data_plane::DataPlane;
 use super::link::{LinkPort, PortKind};
 use super::sources::Sources;
-use crate::calls::{Arrivals, CallStatistics, Calls};
+use crate::calls::{Arrivals, BrokeredPath, BrokeredQueue, CallStatistics, Calls, PathControl, Refusals};
 use crate::experiment::Experiment;
 use crate::id::LinkId;
 use crate::network::Network;
@@ -13,7 +13,7 @@ use crate::statistics::TimeWeighted;
 use crate::time::NEVER;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use tidegate_core::admission::{Answer, Constraint, Demand, Hop, ReserveError, Service};
+use tidegate_core::admission::{Answer, Demand, FlowSpec, Hop, Refused, ReserveError, Service, Shortage};
 use tidegate_core::buffer::FlowShare;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Leaving;
@@ -64,6 +64,8 @@ struct Kind<'a> {
 pub(super) struct Signalling<'a> {
     kinds: Vec<Kind<'a>>,
     calls: Vec<Call>,
+    /// Decides for the calls that are brokered.
+    broker: Option<(Box<dyn PathControl>, &'a [BrokeredQueue])>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// Events so far: what comes first at an instant was entered first.
     entered: u64,
@@ -72,12 +74,15 @@ pub(super) struct Signalling<'a> {
 impl<'a> Signalling<'a> {
     /// No call is under way; the first requests are entered.
     pub(super) fn new(network: &'a Network, experiment: &Experiment, replication: u32, plane: &mut DataPlane) -> Signalling<'a> {
-        let mut signalling = Signalling { kinds: Vec::new(), calls: Vec::new(), events: BinaryHeap::new(), entered: 0 };
-        let Some(admission) = &plane.admission else { return signalling };
+        let broker = network.broker.as_ref().map(|broker| (broker.control.copied(), &broker.queues[..]));
+        let mut signalling = Signalling { kinds: Vec::new(), calls: Vec::new(), broker, events: BinaryHeap::new(), entered: 0 };
+        let port_of = |link: usize| plane.admission.as_ref().and_then(|admission| admission.port_of(link));
         for calls in &network.calls {
             let first = signalling.calls.len();
             for &flow in &calls.flows {
-                let hop = |link: &LinkId| (link.0, admission.port_of(link.0), network.links[link.0].propagation.picoseconds());
+                let hop = |link: &LinkId| {
+                    (link.0, port_of(link.0).filter(|_| calls.brokered.is_none()), network.links[link.0].propagation.picoseconds())
+                };
                 let path: Vec<(usize, Option<u32>, u64)> = network.flows[flow].path.iter().map(hop).collect();
                 let ports = path.iter().filter_map(|&(_, port, _)| port).collect();
                 signalling.calls.push(Call { calls: signalling.kinds.len(), flow, path, ports, partitions: Vec::new(), hops: Vec::new() });
@@ -188,7 +193,18 @@ impl<'a> Signalling<'a> {
             return;
         };
         let asking = &self.calls[call];
-        let spec = self.kinds[number].calls.request(asking.flow, &asking.ports);
+        let calls = self.kinds[number].calls;
+        if let Some(path) = &calls.brokered {
+            if let Err(refusals) = self.ask_broker(call, calls, path) {
+                self.count_refused(call, refusals);
+                return self.ask_again(now, call);
+            }
+            if next.is_some() {
+                self.kinds[number].free.pop();
+            }
+            return self.set_up(now, call, 0, sources, plane);
+        }
+        let spec = calls.request(asking.flow, &asking.ports);
         let Some(admission) = &mut plane.admission else { return };
         match admission.paths.allocate(&spec) {
             Ok(Answer::Admitted(admitted)) => {
@@ -201,10 +217,29 @@ impl<'a> Signalling<'a> {
             }
             Ok(Answer::Refused(refused)) => {
                 let link = self.calls[call].path.iter().find(|(_, port, _)| *port == Some(refused.port)).map_or(0, |&(link, ..)| link);
-                self.count_refused(call, link, refused.constraint);
+                self.count_refused(call, Refusals { link: LinkId(link), class: None, requests: 1, first: refused });
                 self.ask_again(now, call);
             }
             Err(error) => unreachable!("the network has been checked: {error}"),
+        }
+    }
+
+    /// Asks the broker for the whole path.
+    fn ask_broker(&mut self, call: usize, calls: &Calls, path: &BrokeredPath) -> Result<(), Refusals> {
+        let Some((broker, queues)) = &mut self.broker else { return Ok(()) };
+        let alternatives: Vec<&[u32]> = path.alternatives.iter().map(|(_, path)| &path[..]).collect();
+        let spec = FlowSpec { alternatives: &alternatives, ..calls.request(self.calls[call].flow, &path.queues) };
+        match broker.request(&spec) {
+            Ok(Answer::Admitted(admitted)) => {
+                let statistics = &mut self.kinds[self.calls[call].calls].statistics;
+                statistics.promised_delay = statistics.promised_delay.max(admitted.delay);
+                Ok(())
+            }
+            Ok(Answer::Refused(first)) => {
+                let BrokeredQueue { link, class, .. } = queues[first.port as usize];
+                Err(Refusals { link, class: Some(class), requests: 1, first })
+            }
+            Err(error) => unreachable!("the network has been checked, and a flow is one call at a time: {error}"),
         }
     }
 
@@ -216,16 +251,18 @@ impl<'a> Signalling<'a> {
         if let Some(port) = port {
             match self.reserve(now, call, port, plane) {
                 Ok(()) => self.fill(now, call, place, port, link, plane),
-                Err(constraint) => {
+                Err(shortage) => {
                     self.give_back(now, call, place, plane);
-                    return self.refuse(now, call, link, constraint);
+                    let first = Refused::new(port, shortage);
+                    self.count_refused(call, Refusals { link: LinkId(link), class: None, requests: 1, first });
+                    return self.free(now, call);
                 }
             }
         }
         self.enter(now + propagation, Event::SetUp { call: call as u32, place: place as u32 + 1 });
     }
 
-    fn reserve(&mut self, now: u64, call: usize, port: u32, plane: &mut DataPlane) -> Result<(), Constraint> {
+    fn reserve(&mut self, now: u64, call: usize, port: u32, plane: &mut DataPlane) -> Result<(), Shortage> {
         let asking = &self.calls[call];
         let Call { calls, flow, hops, .. } = asking;
         let kind = &self.kinds[*calls];
@@ -239,7 +276,7 @@ impl<'a> Signalling<'a> {
             _ => admitting.reserve(id, demand),
         };
         match answer {
-            Err(ReserveError::Short(shortage)) => Err(shortage.constraint),
+            Err(ReserveError::Short(shortage)) => Err(shortage),
             Err(error) => unreachable!("the tables have room for every call, and a flow is one call at a time: {error}"),
             Ok(()) => Ok(()),
         }
@@ -301,17 +338,8 @@ impl<'a> Signalling<'a> {
         held.set(now, if holds { held.value() + 1 } else { held.value() - 1 });
     }
 
-    fn refuse(&mut self, now: u64, call: usize, link: usize, constraint: Constraint) {
-        self.count_refused(call, link, constraint);
-        self.free(now, call);
-    }
-
-    fn count_refused(&mut self, call: usize, link: usize, constraint: Constraint) {
-        let refused = &mut self.kinds[self.calls[call].calls].statistics.refused;
-        match refused.iter_mut().find(|(at, why, _)| (*at, *why) == (LinkId(link), constraint)) {
-            Some((_, _, count)) => *count += 1,
-            None => refused.push((LinkId(link), constraint, 1)),
-        }
+    fn count_refused(&mut self, call: usize, refusals: Refusals) {
+        Refusals::add(&mut self.kinds[self.calls[call].calls].statistics.refused, refusals);
     }
 
     /// The call is over; its flow may be used again.
@@ -342,11 +370,24 @@ impl<'a> Signalling<'a> {
 
     /// Leaves the port at this place if the queue is empty, else looks again later. The release follows the last packet to the next port.
     fn release(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
-        let Call { flow, ref path, .. } = self.calls[call];
-        let Some(&(link, _, propagation)) = path.get(place) else { return self.free(now, call) };
-        let queue = queue_at(plane.flows.routes, flow, place);
-        let Some(drained) = plane.links[link].drained_by(now, queue) else {
-            return self.enter(now + RELEASE_POLL_INTERVAL, Event::Release { call: call as u32, place: place as u32 });
+        let Call { calls, flow, ref path, .. } = self.calls[call];
+        let Some(&(link, _, propagation)) = path.get(place) else {
+            if let (Some((broker, _)), Some(_)) = (&mut self.broker, &self.kinds[calls].calls.brokered) {
+                broker.release(flow as u64);
+            }
+            return self.free(now, call);
+        };
+        let brokered = self.kinds[calls].calls.brokered.as_ref().zip(self.broker.as_ref());
+        let drained = match brokered {
+            Some((path, (_, queues))) => plane.links[link].settled_at(now, &queues[path.queues[place] as usize].delays),
+            None => {
+                let queue = queue_at(plane.flows.routes, flow, place);
+                plane.links[link].drained_by(now, queue).ok_or(now + RELEASE_POLL_INTERVAL)
+            }
+        };
+        let drained = match drained {
+            Ok(drained) => drained,
+            Err(again) => return self.enter(again, Event::Release { call: call as u32, place: place as u32 }),
         };
         self.leave_port(now, call, place, plane);
         self.enter(drained + propagation, Event::Release { call: call as u32, place: place as u32 + 1 });

@@ -46,7 +46,7 @@ fn overloaded() -> Network {
         nodes: vec!["a".into(), "b".into(), "c".into()],
         links: vec![link("ab", 0, 1), link("bc", 1, 2)],
         flows: vec![flow],
-        calls: vec![],
+        ..Network::default()
     }
 }
 

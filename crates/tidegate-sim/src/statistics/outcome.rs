@@ -1,11 +1,10 @@
 //! All replications together.
 
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics};
-use crate::calls::CallStatistics;
+use crate::calls::{CallStatistics, Calls, Refusals};
 use crate::id::LinkId;
 use crate::network::Network;
 use tidegate_atm::adapter::CellRecord;
-use tidegate_core::admission::Constraint;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Switched, Volume};
 use tidegate_core::units::Duration;
@@ -123,33 +122,38 @@ pub struct CallOutcome {
     /// Those that were admitted.
     pub admitted: u64,
     /// Those that a link refused, by what was short; only what occurred.
-    pub refused: Vec<(LinkId, Constraint, u64)>,
+    pub refused: Vec<Refusals>,
+    /// What to call the paths that refusals offer.
+    pub alternatives: Vec<String>,
     /// Those that found no flow free.
     pub without_place: u64,
     /// The probability that a request is refused.
     pub blocking: Estimate,
     /// The mean number of calls that hold.
     pub mean_held: Estimate,
+    /// The longest delay that a broker promised to one of them; `None` if none was promised.
+    pub promised_delay: Option<Duration>,
+    /// The longest delay of one of their packets in seconds; `None` if none arrived.
+    pub longest_delay_s: Option<f64>,
 }
 
 impl CallOutcome {
-    fn of(name: String, runs: &[&CallStatistics]) -> CallOutcome {
-        let mut refused: Vec<(LinkId, Constraint, u64)> = Vec::new();
-        for &(link, constraint, count) in runs.iter().flat_map(|run| &run.refused) {
-            match refused.iter_mut().find(|known| (known.0, known.1) == (link, constraint)) {
-                Some(known) => known.2 += count,
-                None => refused.push((link, constraint, count)),
-            }
-        }
-        refused.sort_by_key(|(link, ..)| link.0);
+    fn of(calls: &Calls, runs: &[&CallStatistics], flows: &[FlowOutcome]) -> CallOutcome {
+        let longest = |&flow: &usize| flows[flow].delay.as_ref()?.histogram.maximum();
+        let mut refused = Vec::new();
+        runs.iter().flat_map(|run| &run.refused).for_each(|refusals| Refusals::add(&mut refused, refusals.clone()));
+        refused.sort_by_key(|refused| refused.link.0);
         CallOutcome {
-            name,
+            name: calls.name.clone(),
             requests: runs.iter().map(|run| run.requests).sum(),
             admitted: runs.iter().map(|run| run.admitted).sum(),
             refused,
+            alternatives: calls.brokered.iter().flat_map(|path| &path.alternatives).map(|(name, _)| name.clone()).collect(),
             without_place: runs.iter().map(|run| run.without_place).sum(),
             blocking: estimate(runs.iter().map(|run| run.blocking())).unwrap_or_default(),
             mean_held: estimate(runs.iter().map(|run| Some(run.mean_held))).unwrap_or_default(),
+            promised_delay: runs.iter().filter_map(|run| run.promised_delay).max(),
+            longest_delay_s: calls.flows.iter().filter_map(longest).reduce(f64::max),
         }
     }
 }
@@ -255,10 +259,10 @@ impl Outcome {
             let names = names[index].iter().cloned();
             PortOutcome::of(link.name.clone(), link.port.rate.bits_per_second(), names, &runs, span, sample)
         });
-        let (flows, ports) = (flows.collect(), ports.collect());
+        let (flows, ports): (Vec<FlowOutcome>, _) = (flows.collect(), ports.collect());
         let calls = network.calls.iter().enumerate().map(|(index, calls)| {
             let runs: Vec<&CallStatistics> = replications.iter().map(|run| &run.calls[index]).collect();
-            CallOutcome::of(calls.name.clone(), &runs)
+            CallOutcome::of(calls, &runs, &flows)
         });
         let calls = calls.collect();
         Outcome { measured, sample_interval, flows, ports, calls, replications }

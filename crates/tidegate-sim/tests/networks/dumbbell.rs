@@ -68,5 +68,5 @@ pub fn dumbbell(connections: usize, bits_per_second: u64, propagation: Duration,
         }
     });
     let flows = flows.collect();
-    Network { nodes: (0..2 * connections + 2).map(|node| node.to_string()).collect(), links, flows, calls: vec![] }
+    Network { nodes: (0..2 * connections + 2).map(|node| node.to_string()).collect(), links, flows, ..Network::default() }
 }

@@ -85,5 +85,5 @@ pub fn random_loss(probability: f64) -> Option<Loss> {
 
 /// One link with this port and no propagation delay, and these flows on it.
 pub fn one_link(port: PortSetup, flows: Vec<FlowSpec>) -> Network {
-    Network { nodes: vec!["a".into(), "b".into()], links: vec![link("link", 0, 1, Duration::ZERO, port)], flows, calls: vec![] }
+    Network { nodes: vec!["a".into(), "b".into()], links: vec![link("link", 0, 1, Duration::ZERO, port)], flows, ..Network::default() }
 }

@@ -105,6 +105,7 @@ impl Speed {
                 service,
                 tolerance: None,
                 enforces_reserve: false,
+                brokered: None,
             });
         }
         network
