@@ -1,4 +1,4 @@
-//! Prints what holds before a packet is sent, as text and as JSON: the bounds of flows and queues; of every port guaranteed rates, longest gaps,
+//! Prints what holds before a packet is sent, as text and as JSON: the bounds of flows and queues. Of every port: guaranteed rates, longest gaps,
 //! and whether they are proven.
 
 use crate::detail::Detail;

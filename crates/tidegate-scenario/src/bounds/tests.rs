@@ -59,7 +59,7 @@ fn bound(delay: i128, method: Method, queues: usize) -> Bound {
 /// `call-3` differs from the other calls, and nothing is proven of `web`.
 fn proof() -> Proof {
     let calls = [10_000_100_001, 10_000_100_001, 12_000_000_001];
-    let call = |delay| Ok(ProvenFlow { bound: bound(delay, Method::TotalFlow, 2), queues: vec![0, 2] });
+    let call = |delay| Ok(ProvenFlow { bound: bound(delay, Method::TotalFlow, 2), queues: vec![0, 2], limited: Vec::new() });
     let flows = calls.into_iter().map(call).chain([Err("source `poisson` is not limited".to_owned())]).collect();
     let limited = "source `poisson` is not limited";
     let queue = |link, class, delay: Result<i128, &str>, backlog: Result<u64, &str>| ProvenQueue {
@@ -68,10 +68,11 @@ fn proof() -> Proof {
         queue: 0,
         delay: delay.map_err(str::to_owned),
         backlog: backlog.map_err(str::to_owned),
+        is_limited: false,
     };
     let queues =
         vec![queue(0, 0, Ok(2_345_678_901), Ok(4_800)), queue(0, 1, Err(limited), Err(limited)), queue(1, 0, Ok(3_000_000_000), Ok(6_401))];
-    Proof { flows, queues }
+    Proof { flows, queues, is_by_all_methods: true }
 }
 
 fn report<'s>(scenario: &'s Scenario, question: Question) -> Report<'s> {

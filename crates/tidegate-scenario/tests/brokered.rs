@@ -1,5 +1,6 @@
 //! Calls by budgets of delay: whatever they send of what they declare, and however they come and go, no packet waits longer than promised.
 
+#[path = "../../tidegate-sim/tests/networks/mod.rs"]
 mod networks;
 
 use networks::{flow, link, parameters, port, rate};
