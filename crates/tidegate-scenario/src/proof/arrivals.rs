@@ -82,7 +82,7 @@ pub(super) fn lengths(source: &Source, longest: u32) -> Lengths {
             let lengths = || capture.packets.iter().map(|packet| packet.length);
             (lengths().min().unwrap_or(1), lengths().max().unwrap_or(longest))
         }
-        Source::Tcp(_) => (1, longest),
+        Source::Tcp(tcp) => (tcp.headers, tcp.frame()),
     };
     (least.min(longest), most.min(longest))
 }

@@ -16,6 +16,7 @@ use tidegate_core::port::PortSetup;
 use tidegate_core::remark::{CodePoint, Remarks};
 use tidegate_core::units::Overhead;
 use tidegate_sim::source::Capture;
+use tidegate_sim::tcp::{Application, Transfers};
 use tidegate_sim::{Arrivals, FlowSpec, LinkId, Source, reversed};
 
 const COLOURS: [Colour; Remarks::COLOURS] = [Colour::Green, Colour::Yellow, Colour::Red];
@@ -99,10 +100,12 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
         if let Source::Tcp(tcp) = &flow.source {
             let back = &tcp.reverse_path;
             let wire = Overheads::of(back.iter().map(|link| network.links[link.0].overhead()));
-            let longest = network.links[back[0].0].port.longest_frame;
+            let requests =
+                if let Application::Transfers(Transfers { request: Some(bytes), .. }) = tcp.application { bytes } else { tcp.headers };
+            let lengths = (tcp.headers.min(requests), network.links[back[0].0].port.longest_frame);
             for way in paths(ports, back, reversed(&flow.header), false)? {
                 let (arrival, wire) = (arrival.clone(), wire.clone());
-                strands.push(Strand { is_back: true, wire, lengths: (1, longest), arrival, ..strand(back, way) });
+                strands.push(Strand { is_back: true, wire, lengths, arrival, ..strand(back, way) });
             }
         }
     }

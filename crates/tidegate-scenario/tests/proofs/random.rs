@@ -66,6 +66,14 @@ pub fn scenario(seed: u64) -> String {
         let hops = lots.between(1, if is_ring { links - 1 } else { links - first });
         let path: Vec<String> = (first..first + hops).map(|link| format!("\"l{}\"", link % links)).collect();
         let least = (first..first + hops).map(|link| rates[(link % links) as usize]).min().unwrap_or(rates[0]);
+        if is_ring && lots.one_in(6) {
+            // Acknowledgements take the rest of the ring.
+            let back: Vec<String> = (first + hops..first + links).map(|link| format!("\"l{}\"", link % links)).collect();
+            let port = 5_000 + lots.below(CLASSES + 1);
+            let _ = write!(text, "[[flow]]\nname = \"f{flow}\"\npath = [{}]\nback = [{}]\n", path.join(", "), back.join(", "));
+            let _ = writeln!(text, "source = {{ kind = \"tcp\", segment = \"900 B\" }}\nheader = {{ destination_port = {port} }}");
+            continue;
+        }
         source(lots, &mut text, flow, &path.join(", "), least);
     }
     text
@@ -79,6 +87,8 @@ fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
         write!(text, "[policy.p{number}]\nrate = \"{rate} bit/s\"\nlongest_frame = \"{longest} B\"\n{overhead}scheduler = \"{root}\"\n");
     let _ = writeln!(text, "buffer = {{ limit = \"{} kB\" }}", if lots.one_in(4) { 20 } else { 4_000 });
     let classes = lots.between(1, CLASSES);
+    // Packets that a policer marks go on in another class.
+    let by_colour = lots.one_in(4);
     let groups = if lots.one_in(2) { lots.between(1, 2.min(classes)) } else { 0 };
     // The parent of each class, 0 for the link; each group has one.
     let members: Vec<u64> = (0..classes).map(|class| if class < groups { class + 1 } else { lots.below(groups + 1) }).collect();
@@ -105,8 +115,13 @@ fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
             group => parts[group as usize] * 95 / 100 / beside,
         };
         let _ = writeln!(text, "[[policy.p{number}.class]]\nname = \"c{class}\"");
-        if !is_rest {
+        if class == 0 && by_colour {
+            let _ = writeln!(text, "match = [{{ dscp = \"af12\" }}, {{ dscp = \"af13\" }}]");
+        } else if !is_rest {
             let _ = writeln!(text, "match = [{{ destination_port = {} }}]", 5_000 + class);
+        }
+        if by_colour {
+            let _ = writeln!(text, "set = {{ dscp = \"by-colour\" }}");
         }
         if parent > 0 {
             let _ = writeln!(text, "parent = \"g{parent}\"");
@@ -118,7 +133,7 @@ fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
                 writeln!(text, "queues = {}\nqueue_scheduler = \"{}\"", lots.between(2, 4), lots.one_of(&["fifo", "drr", "wrr", "wf2q+"]));
         }
         if lots.one_in(4) {
-            let violation = if lots.one_in(5) { ", violation = \"yellow\"" } else { "" };
+            let violation = if lots.one_in(if by_colour { 2 } else { 5 }) { ", violation = \"yellow\"" } else { "" };
             let burst = lots.between(2 * longest + 200, 8 * longest);
             let rate = (part * lots.between(3, 9) / 10).max(1_000);
             let _ = writeln!(text, "police = {{ policer = \"gcra\", rate = \"{rate} bit/s\", burst = \"{burst} B\"{violation} }}");
@@ -152,7 +167,13 @@ fn shape(lots: &mut Lots, scheduler: &str, part: u64) -> String {
 fn source(lots: &mut Lots, text: &mut String, flow: u64, path: &str, rate: u64) {
     let port = 5_000 + lots.below(CLASSES + 1);
     let count = if lots.one_in(4) { lots.between(2, 4) } else { 1 };
-    let _ = writeln!(text, "[[flow]]\nname = \"f{flow}\"\npath = [{path}]\nheader = {{ destination_port = {port} }}\ncount = {count}");
+    let _ = writeln!(
+        text,
+        "[[flow]]\nname = \"f{flow}\"\npath = [{path}]\nheader = {{ destination_port = {port}, dscp = \"af11\" }}\ncount = {count}"
+    );
+    if lots.one_in(6) {
+        let _ = writeln!(text, "tag = {{ policer = \"gcra\", rate = \"{} bit/s\", burst = \"3 kB\" }}", rate / 50);
+    }
     let own = (rate * lots.between(1, 14) / 100 / count).max(20_000);
     let packet = if lots.one_in(2) { lots.between(60, 1_000) } else { 1_000 };
     let phase = lots.one_in(2);
