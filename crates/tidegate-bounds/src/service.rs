@@ -23,6 +23,7 @@ mod parameters;
 mod rows;
 
 pub use parameters::{Child, Node, Row, Windows};
+pub use rows::shaping_delay;
 
 /// What child `index` of a node is guaranteed, if the node has this strict curve.
 ///

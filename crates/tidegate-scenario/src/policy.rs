@@ -13,7 +13,7 @@ use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
 use crate::slots::NodeBounds;
-use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
+use crate::tree::{Choice, Given, Leaf, Parts, Tree, find_parents, uses};
 use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
@@ -70,6 +70,8 @@ pub struct Policy {
     pub(crate) preset: Option<(NodeReading, Ratio)>,
     /// The warning of members that may starve below an unlimited priority.
     pub(crate) starvation: Option<Diagnostic>,
+    /// The members of the scheduling tree, as its schedulers are given them.
+    pub(crate) parts: Parts,
     setup: PortSetup,
     /// The names of the nodes of the scheduling tree.
     nodes: Vec<String>,
@@ -537,6 +539,7 @@ impl<'a> Resolution<'a> {
             bounds: tree.bounds(),
             adapter: None,
             starvation: tree.remark_on_starvation(),
+            parts: tree.parts(),
             setup,
             nodes: tree.node_names(),
         }

@@ -11,7 +11,7 @@
 //! | `paths` | the queues that packets pass |
 //! | `bundles` | packets with the same queues, and where they have a curve |
 //! | `stages` | the order in which ports are solved |
-//! | `roots` | what queues are guaranteed |
+//! | `port` | what queues are guaranteed |
 //! | `network` | all of it as a network, and its solution |
 
 use crate::policy::Policy;
@@ -33,8 +33,8 @@ mod bundles;
 mod limits;
 mod network;
 mod paths;
+mod port;
 mod queues;
-mod roots;
 mod stages;
 
 /// What is proven of one variant.

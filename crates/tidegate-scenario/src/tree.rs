@@ -4,19 +4,16 @@ use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::guarantee::{Guarantee, LeastRate, Service};
 use crate::units::print_rate;
 use crate::value::At;
-use std::collections::HashMap;
-use std::iter::repeat_n;
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{
-    BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
-};
+use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, Member as Built, Parameter, Setup};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::Rate;
 
 mod guarantees;
 mod members;
 mod parents;
+mod parts;
 mod remarks;
 mod reservations;
 mod services;
@@ -25,6 +22,7 @@ mod slots;
 pub(crate) use members::{Choice, Given, Leaf, Tree, uses};
 use members::{Member, PARAMETERS, chosen, slot};
 pub(crate) use parents::find_parents;
+pub(crate) use parts::Parts;
 
 impl Tree {
     /// Builds the tree of members whose parents form no circle.
@@ -213,20 +211,20 @@ impl Tree {
     /// # Errors
     /// Parameters that the scheduler itself refuses.
     pub fn build(&self) -> Result<AnyScheduler, Diagnostic> {
-        if self.is_flat() { self.build_flat() } else { self.build_hierarchy() }
+        let parts = self.parts();
+        if self.is_flat() { self.build_flat(&parts) } else { self.build_hierarchy(&parts) }
     }
 
-    fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
-        let setup = Setup { dwcs: self.root.options.dwcs, intserv: self.root.options.intserv, ..Setup::new(self.rate.value, self.longest) };
-        let class_of_flow: Vec<usize> =
-            self.classes.iter().enumerate().flat_map(|(index, class)| repeat_n(index, class.queues as usize)).collect();
-        let given_of = |&class: &usize| &self.classes[class].given;
-        let contracts: Vec<Option<ShapingContract>> = class_of_flow.iter().map(given_of).map(|given| given.shape).collect();
-        let kind = self.flat_kind();
+    fn build_flat(&self, parts: &Parts) -> Result<AnyScheduler, Diagnostic> {
+        let root = &parts.nodes[0];
+        let setup = Setup { dwcs: root.dwcs, intserv: root.intserv, ..Setup::new(root.rate, self.longest) };
+        let given_of = |flow: Flow| &self.classes[parts.class_of_leaf[flow.index()]].given;
+        let contracts: Vec<Option<ShapingContract>> = parts.leaves.iter().map(|leaf| leaf.shape).collect();
+        let kind = root.scheduler;
         let parameters: Vec<FlowParameters> =
-            class_of_flow.iter().map(given_of).map(|given| FlowParameters { shape: given.shape, ..self.parameters(given) }).collect();
+            parts.leaves.iter().map(|leaf| FlowParameters { shape: leaf.shape, ..leaf.parameters }).collect();
         let scheduler = kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
-            self.refused(None, flow.map(|flow| Member::Class(class_of_flow[flow.index()])), parameter, problem)
+            self.refused(None, flow.map(|flow| Member::Class(parts.class_of_leaf[flow.index()])), parameter, problem)
         })?;
         if kind.shapes() || contracts.iter().all(Option::is_none) {
             return Ok(scheduler);
@@ -234,7 +232,7 @@ impl Tree {
         let shaped = Shaped::new(scheduler, &contracts);
         shaped
             .map(|shaped| AnyScheduler::Shaped(Box::new(shaped)))
-            .map_err(|(flow, error)| Diagnostic::error(given_of(&class_of_flow[flow.index()]).at.clone(), format!("`shape`: {error}")))
+            .map_err(|(flow, error)| Diagnostic::error(given_of(flow).at.clone(), format!("`shape`: {error}")))
     }
 
     /// The names of the nodes, in the order in which the hierarchy has them: the link, groups, classes of several queues.
@@ -244,40 +242,13 @@ impl Tree {
         std::iter::once(String::new()).chain(groups).chain(classes).collect()
     }
 
-    fn build_hierarchy(&self) -> Result<AnyScheduler, Diagnostic> {
-        let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
-        let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
-        let root = NodeSpec::new(None, self.root.kind, self.rate.value, FlowParameters::default());
-        let mut nodes = vec![NodeSpec { dwcs: self.root.options.dwcs, intserv: self.root.options.intserv, ..root }];
-        let mut members = vec![None];
-        for &group in &self.order {
-            let (given, choice) = &self.groups[group];
-            let rate = self.shared[slot(Some(group))].value;
-            let node = NodeSpec::new(Some(index_of(given.parent)), choice.kind, rate, self.parameters(given));
-            nodes.push(NodeSpec { dwcs: choice.options.dwcs, intserv: choice.options.intserv, shape: given.shape, ..node });
-            members.push(Some(Member::Group(group)));
-        }
-        let mut leaves = Vec::new();
-        let mut class_of_flow = Vec::new();
-        for (index, class) in self.classes.iter().enumerate() {
-            let parent = index_of(class.given.parent);
-            let parameters = self.parameters(&class.given);
-            let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
-            if class.has_node() {
-                let rate = self.rate_of_queues(index);
-                let node = NodeSpec::new(Some(parent), class.queue_scheduler, rate, parameters);
-                nodes.push(NodeSpec { shape: class.given.shape, ..node });
-                members.push(Some(Member::Class(index)));
-                leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
-            }
-            leaves.resize(leaves.len() + class.queues as usize, leaf);
-            class_of_flow.resize(leaves.len(), index);
-        }
+    fn build_hierarchy(&self, parts: &Parts) -> Result<AnyScheduler, Diagnostic> {
+        let Parts { nodes, leaves, class_of_leaf, members } = parts;
         let member_of = |built: Built| match built {
             Built::Node(node) => members[node],
-            Built::Leaf(Flow(flow)) => Some(Member::Class(class_of_flow[flow as usize])),
+            Built::Leaf(Flow(flow)) => Some(Member::Class(class_of_leaf[flow as usize])),
         };
-        let hierarchy = Hierarchy::build(self.longest, &nodes, &leaves).map_err(|error| match error {
+        let hierarchy = Hierarchy::build(self.longest, nodes, leaves).map_err(|error| match error {
             HierarchyError::Parameters { node, child, parameter, problem } => match members[node] {
                 Some(Member::Class(class)) => {
                     let given = &self.classes[class].given;

@@ -21,6 +21,8 @@ pub struct Child {
     pub weight: u64,
     /// Bits per turn, for deficit round robin.
     pub quantum: u64,
+    /// True if a fraction of a bit was cut off its quantum.
+    pub has_fraction: bool,
     /// Its rank, for strict priority and rate control; 0 goes first.
     pub priority: u32,
     /// The largest delay to the start of transmission, for earliest deadline first.
@@ -47,6 +49,7 @@ impl Child {
             rate: 0,
             weight: 1,
             quantum: 0,
+            has_fraction: false,
             priority: 0,
             delay: None,
             window: None,

@@ -2,7 +2,7 @@
 
 use super::parameters::{Child, Node, Row};
 use crate::aggregate::{Aggregate, delay};
-use crate::curve::{Arrival, Service, TokenBucket};
+use crate::curve::{Arrival, RateLatency, Service, TokenBucket};
 use crate::quantity::{NoBound, Picobits, Picoseconds, as_bound, bits, plus, times, up};
 use tidegate_core::scheduler::ServiceClass;
 
@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
     pub(super) fn deficit_round_robin(&self) -> Row {
         let own = self.own();
         let (quantum, longest) = (u128::from(own.quantum), u128::from(own.longest));
-        let others: u128 = self.others().map(|child| u128::from(child.quantum)).sum();
+        let others: u128 = self.others().map(|child| u128::from(child.quantum) + u128::from(child.has_fraction)).sum();
         // A child that resumes after a suspension has saved up one turn at most.
         let saved: Picobits = self.others().filter(|child| child.resumes).map(|child| bits(child.quantum)).sum();
         if quantum == 0 {
@@ -168,8 +168,17 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Clocks run in time and not by work, so that only a service of all rates together keeps up with them.
     pub(super) fn virtual_clock(&self) -> Row {
-        self.fair(bits(self.node.longest), Err(PUNISHED))
+        let (rate, longest) = (self.own().rate, bits(self.node.longest));
+        let reserved: u128 = self.node.children.iter().map(|child| u128::from(child.rate)).sum();
+        if rate == 0 {
+            return Row::none(NoBound::Because("it has no guaranteed rate"));
+        }
+        let pieces = self.parent.pieces().iter().filter(|piece| reserved <= piece.rate.into());
+        let clock = Service::new(pieces.map(|piece| RateLatency { rate, latency: piece.latency + up(longest, piece.rate.into()) }));
+        let guaranteed = clock.map_err(|_| NoBound::Because("the rates of the children exceed what the node is sure to serve"));
+        Row { guaranteed, strict: Err(PUNISHED), delay: None }
     }
 
     pub(super) fn shaped_virtual_clock(&self) -> Row {
@@ -202,10 +211,10 @@ impl<'a> Rows<'a> {
                 let clock = left.and_then(|left| {
                     let all = self.node.children.iter().filter(|child| child.class == ServiceClass::ControlledLoad);
                     let (reserved, longest) = all.fold((0, 0), |(sum, most), child| (sum + child.rate, most.max(child.longest)));
-                    if reserved > left.rate() {
-                        return Err(NoBound::Because("guaranteed service leaves less than the rates of controlled load"));
-                    }
-                    left.share((own.rate.into(), left.rate().into()), bits(longest))
+                    let pieces = left.pieces().iter().filter(|piece| reserved <= piece.rate && own.rate > 0);
+                    let latency = |piece: &RateLatency| piece.latency + up(bits(longest), piece.rate.into());
+                    let clock = Service::new(pieces.map(|piece| RateLatency { rate: own.rate, latency: latency(piece) }));
+                    clock.map_err(|_| NoBound::Because("guaranteed service leaves less than the rates of controlled load"))
                 });
                 Row { guaranteed: clock, strict: Err(PUNISHED), delay: None }
             }
@@ -284,7 +293,10 @@ pub(super) fn quick_fair_slot(longest: u64, rate: u64) -> Result<Picoseconds, No
 
 /// How long a shaper with this contract delays traffic: the distance of the arrivals from the contract, which serves at its rate once its
 /// tokens are gone.
-pub(super) fn shaping_delay(arrival: &Arrival, contract: &Arrival) -> Result<Picoseconds, NoBound> {
+///
+/// # Errors
+/// [`NoBound::Overloaded`] if more comes in the long run than the contract grants, and out of range.
+pub fn shaping_delay(arrival: &Arrival, contract: &Arrival) -> Result<Picoseconds, NoBound> {
     // b_in - b at the rate, for each bucket of the contract as a server that has b at once.
     let mut longest = 0;
     for bucket in contract.buckets() {

@@ -6,15 +6,15 @@
 use super::arrivals::Lengths;
 use super::bundles::{Bundle, Cut, Reason, Segment, cut, line, wider};
 use super::limits::{self, Held};
+use super::port::{self, PortQueue, Traffic};
 use super::queues::Queues;
-use super::roots::{self, PortQueue, Traffic};
+
 use super::stages::Stages;
 use std::collections::HashSet;
 use tidegate_bounds::aggregate::{Aggregate, delay};
 use tidegate_bounds::curve::{Arrival, Service, TokenBucket};
 use tidegate_bounds::network::{Flow, Network, Rules, Server, Serving, TotalFlow, total_flow};
 use tidegate_bounds::quantity::{NoBound, Picoseconds, bits};
-use tidegate_core::units::PICOSECONDS_PER_SECOND;
 use tidegate_sim::LinkId;
 
 /// The network, as far as it has bounds.
@@ -193,8 +193,9 @@ impl Solving<'_> {
         let lengths = |class: usize, queue: u32| number(class, queue).and_then(|queue| self.facts[queue].lengths);
         let shortest = self.queues.all.iter().zip(self.facts).filter(|(queue, _)| queue.link == link);
         let shortest = shortest.filter_map(|(_, facts)| facts.lengths.map(|lengths| lengths.0)).min().unwrap_or(1);
-        let rate = kept_rate(&self.queues.network.links[link.0], shortest);
-        let found = roots::queues(policy, &Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number });
+        let of_link = &self.queues.network.links[link.0].port;
+        let rate = port::kept_rate(of_link.rate, of_link.overhead.wire_length(shortest));
+        let found = port::queues(policy, &Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number });
         let mut all = Vec::new();
         for (class, of_class) in found.into_iter().enumerate() {
             for (queue, port) in of_class.into_iter().enumerate() {
@@ -240,15 +241,4 @@ fn related(serving: &Serving) -> Vec<usize> {
         Serving::Below { higher, .. } => higher.clone(),
         Serving::Deadline { classes, .. } => classes.iter().map(|class| class.0).collect(),
     }
-}
-
-/// The rate that a link keeps in its arithmetic, rounded down: times of transmission are whole picoseconds, rounded up.
-fn kept_rate(link: &tidegate_sim::Link, shortest: u32) -> u64 {
-    let rate = link.port.rate.bits_per_second();
-    if (8 * PICOSECONDS_PER_SECOND).is_multiple_of(rate) {
-        return rate;
-    }
-    let length = link.port.overhead.wire_length(shortest).max(1);
-    let longest = u128::from(link.port.rate.time_per_byte().ceil(length).picoseconds()) + 1;
-    (8 * u128::from(length) * u128::from(PICOSECONDS_PER_SECOND) / longest) as u64
 }

@@ -177,7 +177,7 @@ pub(crate) struct Tree {
 
 /// A child of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Member {
+pub(crate) enum Member {
     Group(usize),
     Class(usize),
 }

@@ -1,0 +1,54 @@
+//! The members of a scheduling tree as its schedulers are given them: of them the port is built, and from them its bounds are proven.
+
+use super::members::{Member, Tree, slot};
+use std::collections::HashMap;
+use tidegate_core::scheduler::{FlowParameters, LeafSpec, NodeSpec};
+
+/// The nodes and leaves of a tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    /// The link first, then groups, every parent before its children, then classes of several queues.
+    pub nodes: Vec<NodeSpec>,
+    /// The queues in the order of the port's flows.
+    pub leaves: Vec<LeafSpec>,
+    /// The class of each leaf.
+    pub class_of_leaf: Vec<usize>,
+    /// The group or class of each node; `None` for the link.
+    pub members: Vec<Option<Member>>,
+}
+
+impl Tree {
+    /// What the schedulers of a tree without errors are given.
+    pub fn parts(&self) -> Parts {
+        let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
+        let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
+        let kind = if self.is_flat() { self.flat_kind() } else { self.root.kind };
+        let root = NodeSpec::new(None, kind, self.rate.value, FlowParameters::default());
+        let mut nodes = vec![NodeSpec { dwcs: self.root.options.dwcs, intserv: self.root.options.intserv, ..root }];
+        let mut members = vec![None];
+        for &group in &self.order {
+            let (given, choice) = &self.groups[group];
+            let rate = self.shared[slot(Some(group))].value;
+            let node = NodeSpec::new(Some(index_of(given.parent)), choice.kind, rate, self.parameters(given));
+            nodes.push(NodeSpec { dwcs: choice.options.dwcs, intserv: choice.options.intserv, shape: given.shape, ..node });
+            members.push(Some(Member::Group(group)));
+        }
+        let mut leaves = Vec::new();
+        let mut class_of_leaf = Vec::new();
+        for (index, class) in self.classes.iter().enumerate() {
+            let parent = index_of(class.given.parent);
+            let parameters = self.parameters(&class.given);
+            let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
+            if class.has_node() {
+                let rate = self.rate_of_queues(index);
+                let node = NodeSpec::new(Some(parent), class.queue_scheduler, rate, parameters);
+                nodes.push(NodeSpec { shape: class.given.shape, ..node });
+                members.push(Some(Member::Class(index)));
+                leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
+            }
+            leaves.resize(leaves.len() + class.queues as usize, leaf);
+            class_of_leaf.resize(leaves.len(), index);
+        }
+        Parts { nodes, leaves, class_of_leaf, members }
+    }
+}
