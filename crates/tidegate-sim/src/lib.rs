@@ -104,7 +104,7 @@ pub use route::reversed;
 pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
-    ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome,
-    TcpOutcome,
+    ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, LongestDelay, Outcome, PortOutcome, Replication,
+    TaggedOutcome, TcpOutcome,
 };
 pub use tagging::Tagging;

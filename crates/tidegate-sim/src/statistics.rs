@@ -20,7 +20,7 @@ pub mod tcp;
 pub mod time_weighted;
 
 pub use estimate::Estimate;
-pub use flow::{FlowStatistics, Tagged};
+pub use flow::{FlowStatistics, LongestDelay, Tagged};
 pub use outcome::{
     CallOutcome, ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, QUANTILES, Replication, TaggedOutcome, TcpOutcome, jain,
 };

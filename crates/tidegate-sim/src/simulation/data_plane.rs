@@ -319,7 +319,7 @@ impl DataPlane<'_> {
         } else if arrives < self.end {
             self.flows.deliver(arrives, hop.flow, &packet);
         } else {
-            self.flows.towards_sinks.add(packet.length);
+            self.flows.deliver_late(arrives, hop.flow, &packet);
         }
         self.flows.transmitted(hop);
     }

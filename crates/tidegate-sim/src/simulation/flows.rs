@@ -53,6 +53,13 @@ impl<'a> Flows<'a> {
         self.meters[flow as usize].deliver(at, packet.meta.created, packet.length, packet.meta.is_tagged())
     }
 
+    /// A packet is on its way to the sink of its flow, which it reaches after the end.
+    #[cold]
+    pub(super) fn deliver_late(&mut self, at: u64, flow: u32, packet: &InTransit) {
+        self.towards_sinks.add(packet.length);
+        self.meters[flow as usize].deliver_late(at, packet.meta.created);
+    }
+
     /// A packet is dropped at the port of its hop.
     #[cold]
     pub(super) fn drop_at_port(&mut self, meta: PacketMeta, length: u32, reason: DropReason) {

@@ -33,6 +33,20 @@ pub struct FlowStatistics {
     pub jitter: CoarseHistogram,
     /// Bytes delivered in each sample interval from the start of the simulation.
     pub delivered_bytes: Vec<u64>,
+    /// The packet with the largest delay, the first of several. Unlike `delays` it counts packets of the warm-up, and those that had left the last
+    /// port when the simulation ended. `None` without packets.
+    pub longest: Option<LongestDelay>,
+}
+
+/// The packet of a flow with the largest delay, in picoseconds from the start of its replication.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LongestDelay {
+    /// Its number among the packets of its flow that arrive, from 1.
+    pub number: u64,
+    /// When its source emitted it.
+    pub created: u64,
+    /// Its delay: from there to the arrival of its last bit at the sink.
+    pub delay: u64,
 }
 
 /// What the sender of a flow tagged, that is sent in another colour than green; or the rest.
@@ -115,6 +129,10 @@ pub(crate) struct FlowMeter {
     dropped: Vec<Dropped>,
     lost_on_links: Vec<Volume>,
     delivered_bytes: Bins,
+    /// Of the warm-up too; its number is 0 before the first delivery.
+    longest: LongestDelay,
+    /// Packets that reach the sink after the end of the simulation.
+    late: u64,
 }
 
 impl FlowMeter {
@@ -138,6 +156,8 @@ impl FlowMeter {
             dropped: vec![Dropped::default(); path.links],
             lost_on_links: vec![Volume::default(); path.links],
             delivered_bytes: Bins::new(sample_interval),
+            longest: LongestDelay { number: 0, created: 0, delay: 0 },
+            late: 0,
         }
     }
 
@@ -155,6 +175,10 @@ impl FlowMeter {
     pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32, is_tagged: bool) -> bool {
         self.delivered.add(length);
         self.delivered_bytes.add(at, u64::from(length));
+        let delay = at - created;
+        if delay > self.longest.delay {
+            self.lengthen(created, delay);
+        }
         let is_before = at < self.settled && self.begins_before(at, length);
         if is_tagged {
             self.deliver_tagged(is_before, length);
@@ -163,7 +187,6 @@ impl FlowMeter {
             self.delivered_before.add(length);
             return false;
         }
-        let delay = at - created;
         if self.last_delay != NEVER {
             self.jitter.record(delay.abs_diff(self.last_delay));
         }
@@ -172,6 +195,20 @@ impl FlowMeter {
         self.last_created = self.last_created.max(created);
         self.delays.record(delay);
         true
+    }
+
+    /// A packet that has left the last port reaches the sink after the end of the simulation.
+    pub(crate) fn deliver_late(&mut self, at: u64, created: u64) {
+        self.late += 1;
+        if at - created > self.longest.delay {
+            self.lengthen(created, at - created);
+        }
+    }
+
+    /// The packet that is delivered has a larger delay than those before.
+    #[cold]
+    fn lengthen(&mut self, created: u64, delay: u64) {
+        self.longest = LongestDelay { number: self.delivered.packets + self.late, created, delay };
     }
 
     /// True if the first bit of a packet that is complete at `at` reached the sink before the warm-up ended.
@@ -229,6 +266,7 @@ impl FlowMeter {
             delays: self.delays,
             jitter: self.jitter,
             delivered_bytes: self.delivered_bytes.finish(end),
+            longest: (self.longest.number > 0).then_some(self.longest),
         })
     }
 

@@ -1,9 +1,10 @@
 //! All replications together.
 
-use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics};
+use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, LongestDelay, PortStatistics, Tagged, TcpStatistics};
 use crate::calls::{CallStatistics, Calls, Refusals};
 use crate::id::LinkId;
 use crate::network::Network;
+use std::cmp::Reverse;
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Switched, Volume};
@@ -71,6 +72,8 @@ pub struct FlowOutcome {
     pub loss: Estimate,
     /// Delays; `None` if nothing was delivered.
     pub delay: Option<DelayOutcome>,
+    /// The replication, from 1, with the packet that has the largest delay of all, warm-ups included; the first of several. `None` without packets.
+    pub longest: Option<(u32, LongestDelay)>,
     /// Bits per second delivered in each sample interval, averaged over the replications. The i-th lies between `i` and `i + 1` intervals
     /// from the start of the simulation.
     pub throughput_over_time_bps: Vec<f64>,
@@ -340,6 +343,10 @@ impl FlowOutcome {
                 quantiles_s: QUANTILES.map(|part| estimate(runs.iter().map(|run| run.delays.quantile(part))).unwrap_or_default()),
                 jitter: merged(runs.iter().map(|run| &run.jitter)),
             }),
+            longest: (1..)
+                .zip(runs)
+                .filter_map(|(number, run)| Some((number, run.longest?)))
+                .max_by_key(|&(number, longest)| (longest.delay, Reverse(number))),
             throughput_over_time_bps: average(runs.iter().map(|run| run.delivered_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / sample))),
         }
     }

@@ -68,3 +68,23 @@ fn what_the_sender_tagged_is_counted_apart_and_conserved_apart() {
     meter.deliver(4000, 900, 80, false);
     assert_eq!(meter.finish(5000, &[LinkId(0)]), None);
 }
+
+#[test]
+fn the_packet_with_the_largest_delay_is_kept_whenever_it_comes() {
+    let mut meter = FlowMeter::new(path(), 1000, 0);
+    (0..5).for_each(|_| meter.emit(10, false));
+    meter.deliver(900, 800, 10, false);
+    // The largest of all comes before the end of the warm-up; an equal one does not take its place.
+    meter.deliver(990, 100, 10, false);
+    meter.restart();
+    meter.deliver(3000, 2990, 10, false);
+    meter.deliver(3900, 3010, 10, false);
+    let flow = meter.clone().finish(4000, &[LinkId(0)]).unwrap();
+    assert_eq!(flow.longest, Some(LongestDelay { number: 2, created: 100, delay: 890 }));
+    assert_eq!(flow.delays.count(), 2);
+    // What reaches its sink after the end counts for it, and for nothing else.
+    meter.deliver_late(5000, 3999);
+    let flow = meter.finish(4000, &[LinkId(0)]).unwrap();
+    assert_eq!((flow.longest, flow.delivered.packets), (Some(LongestDelay { number: 5, created: 3999, delay: 1001 }), 2));
+    assert_eq!(FlowMeter::new(path(), 0, 0).finish(0, &[LinkId(0)]).unwrap().longest, None);
+}

@@ -61,3 +61,17 @@ fn a_replication_without_deliveries_has_no_say_in_the_delay() {
     let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&idle], 2.0, 1.0);
     assert_eq!((flow.delay, flow.loss), (None, Estimate::default()));
 }
+
+#[test]
+fn the_largest_delay_is_that_of_the_first_replication_that_has_it() {
+    let run = |delay| {
+        let longest = (delay > 0).then_some(LongestDelay { number: delay, created: 7, delay });
+        FlowStatistics { longest, ..FlowStatistics::default() }
+    };
+    let longest = |runs: &[u64]| {
+        let runs: Vec<FlowStatistics> = runs.iter().map(|&delay| run(delay)).collect();
+        FlowOutcome::of("flow".into(), Vec::new(), &runs.iter().collect::<Vec<_>>(), 1.0, 1.0).longest
+    };
+    assert_eq!(longest(&[0, 3, 9, 4, 9]), Some((3, LongestDelay { number: 9, created: 7, delay: 9 })));
+    assert_eq!(longest(&[0, 0]), None);
+}
