@@ -15,6 +15,7 @@ mod model_validate;
 mod port_report;
 mod present;
 mod progress;
+mod proven;
 mod replay;
 mod reproduce;
 mod run;
@@ -39,7 +40,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken or a gate failed; 2 bad input; 3 the machine lacks something (the message says what, \
-and how to get it); 5 a measurement is unfit to judge a model by.";
+and how to get it); 4 a packet took longer than is proven; 5 a measurement is unfit to judge a model by.";
 
 #[derive(Subcommand)]
 enum Command {

@@ -84,6 +84,7 @@ fn flow_result(name: &str, port: &str, class: &ClassRecord, seconds: f64) -> Flo
     let lost = class.dropped_in_all().packets;
     FlowResult {
         name: name.into(),
+        group: None,
         class: Some(class.name.clone()),
         port: Some(port.into()),
         offered: volume(class.offered),
@@ -93,6 +94,7 @@ fn flow_result(name: &str, port: &str, class: &ClassRecord, seconds: f64) -> Flo
         throughput_bps: Estimate::single(if seconds > 0.0 { class.sent.bytes as f64 * 8.0 / seconds } else { 0.0 }),
         loss: Estimate::single(if class.offered.packets > 0 { lost as f64 / class.offered.packets as f64 } else { 0.0 }),
         delay: delay_summary(&class.delays),
+        bound: None,
         tcp: None,
         tagging: None,
     }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::port_report::judged;
 use crate::present::{Destination, Output};
 use crate::progress::Progress;
+use crate::proven;
 use crate::simulation_report::run_of;
 use clap::Args;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use tidegate_core::units::Overhead;
 use tidegate_report::{PromiseResult, Report, World};
 use tidegate_scenario::promise::Measured;
+use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_scenario::{PolicyChange, Simulation, Variant};
 use tidegate_sim::{Control, FlowOutcome, Outcome, SimulationError};
@@ -80,6 +82,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for (number, (variant, simulation)) in simulations.iter().enumerate() {
         let at = |done: f64| progress.at(1000 * number as u64 + (done * 1000.0) as u64);
         let control = Control { progress: Some(&at), ..Control::default() };
+        // Before the simulation, which it knows nothing of.
+        let proof = Proof::of(variant);
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, &simulation.experiment, &control);
         let outcome = outcome.map_err(|error| match error {
@@ -90,12 +94,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         let mut run = run_of(&variant.name, &outcome);
         run.changes = changes::simulated_results(&variant.changes, &outcome);
+        if let Some(proof) = &proof {
+            proven::compare(&mut run, &simulation.groups, proof, &outcome);
+        }
         run.promises = flow_promises(simulation, &outcome);
         run.promises.extend(class_promises(variant, simulation, &outcome));
         report.runs.push(run);
     }
     drop(progress);
-    destination.present(&report)
+    let excesses = proven::note_excesses(&mut report);
+    let presented = destination.present(&report);
+    if excesses.is_empty() {
+        return presented;
+    }
+    let exceeded = proven::tell(&excesses);
+    presented.map(|_| exceeded)
 }
 
 /// Notes on the colours that ports decide. On ATM, cells carry them.

@@ -104,6 +104,7 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
     let named = named.filter(|(port, _)| port.classes.len() > 1).min_by_key(|(port, _)| port.rate_bps);
     FlowResult {
         name: flow.name.clone(),
+        group: None,
         class: named.map(|(port, class)| port.classes[class].name.clone()),
         port: named.map(|(port, _)| port.name.clone()),
         offered: volume(flow.offered),
@@ -118,6 +119,7 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
         throughput_bps: estimate(&flow.throughput_bps),
         loss: estimate(&flow.loss),
         delay: flow.delay.as_ref().and_then(delay_summary),
+        bound: None,
         tcp: flow.tcp.as_ref().map(tcp_result),
         tagging: flow.tagged.as_ref().map(tagging_result),
     }

@@ -389,6 +389,35 @@
     section.dataset.points = String(drawn);
   }
 
+  // Largest delays as parts of proven bounds. All bars share one scale: a bar that passes the line has exceeded its bound.
+  function boundChart(chart) {
+    const section = document.getElementById("bounds");
+    const grid = panelGrid(section, chart.panels.length);
+    const end = Math.max(1, ...chart.panels.flatMap((panel) => panel.bars.map((bar) => bar.ratio)));
+    let drawn = 0;
+    for (const { run, bars } of chart.panels) {
+      const figure = panelFigure(grid, run, chart.panels.length);
+      if (bars.length === 0) {
+        attach(figure, "p", { class: "empty" }, "No flow has a bound; the table below says why.");
+        continue;
+      }
+      const list = attach(figure, "ul", { class: "bars", "aria-label": `Largest delays and proven bounds, ${run}` });
+      for (const bar of bars) {
+        const item = attach(list, "li");
+        const head = attach(item, "div", { class: "bar-head" });
+        attach(head, "span", {}, bar.label);
+        attach(head, "b", bar.held ? {} : { class: "exceeded" }, bar.held ? bar.figures : `EXCEEDED: ${bar.figures}`);
+        const track = attach(item, "div", { class: "track bounded", "aria-hidden": "true" });
+        const paint = bar.held ? colour(bar.slot) : "var(--broken)";
+        attach(track, "span", { style: `width:${(bar.ratio / end) * 100}%;background:${paint}`, title: bar.figures });
+        attach(track, "i", { style: `left:${100 / end}%` });
+        drawn += 1;
+      }
+    }
+    section.dataset.points = String(drawn);
+  }
+
+  if (data.bounds) boundChart(data.bounds);
   data.lines.forEach(lineChart);
   if (data.bars) barChart(data.bars);
   document.documentElement.dataset.drawn = "true";

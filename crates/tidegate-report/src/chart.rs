@@ -4,12 +4,17 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::bounded_flows::{BoundedFlows, bounded_flows};
 use crate::decimate::{self, Points};
 use crate::grid::{drops_by_reason, prominent_flows};
 use crate::model::{DistributionKind, DropCount, Report, Run, Series, SeriesKind};
+use crate::quantity;
 
 /// Curves in one panel: as many as there are colours that stay apart.
 const CURVES_PER_PANEL: usize = 8;
+
+/// Bars of bounds in one panel.
+const BOUNDS_PER_PANEL: usize = 40;
 
 /// Points of all curves together. At about 17 bytes each they make up the larger part of the page.
 const POINTS_ON_THE_PAGE: usize = 40_000;
@@ -25,6 +30,7 @@ const NEUTRAL: i32 = -1;
 pub(crate) struct Charts {
     pub(crate) lines: Vec<LineChart>,
     pub(crate) bars: Option<BarChart>,
+    pub(crate) bounds: Option<BoundChart>,
 }
 
 /// Curves over time or over delay, one panel per run.
@@ -82,6 +88,32 @@ pub(crate) struct Bar {
     pub(crate) parts: Vec<(usize, u64)>,
 }
 
+/// Largest delays beside proven bounds, one panel per run.
+#[derive(Serialize)]
+pub(crate) struct BoundChart {
+    pub(crate) panels: Vec<BoundPanel>,
+    /// Bars that were left out of each panel, at most.
+    pub(crate) left_out: usize,
+}
+
+#[derive(Serialize)]
+pub(crate) struct BoundPanel {
+    pub(crate) run: String,
+    pub(crate) bars: Vec<BoundBar>,
+}
+
+/// The largest delay of a flow, or of equal ones, as a part of its bound.
+#[derive(Serialize)]
+pub(crate) struct BoundBar {
+    pub(crate) label: String,
+    /// Such as "8.93 ms, at most 11.75 ms (SFA)".
+    pub(crate) figures: String,
+    pub(crate) ratio: f64,
+    pub(crate) held: bool,
+    /// The colour of the flow.
+    pub(crate) slot: i32,
+}
+
 /// Chooses, thins out and colours what the page draws. A kind of chart without data is left out.
 pub(crate) fn charts(report: &Report) -> Charts {
     let palette = Palette::new(report);
@@ -93,7 +125,7 @@ pub(crate) fn charts(report: &Report) -> Charts {
     let limit = (POINTS_ON_THE_PAGE / curves.max(1)).clamp(64, POINTS_PER_CURVE);
     let thinned = |kind, chosen| line_chart(report, &palette, kind, chosen, limit);
     let lines = [thinned(&THROUGHPUT, throughput), thinned(&DELAY, delays), thinned(&JITTER, jitter), thinned(&OCCUPANCY, occupancy)];
-    Charts { lines: lines.into_iter().flatten().collect(), bars: bar_chart(report, &palette) }
+    Charts { lines: lines.into_iter().flatten().collect(), bars: bar_chart(report, &palette), bounds: bound_chart(report, &palette) }
 }
 
 /// A named curve before it is thinned out.
@@ -185,6 +217,30 @@ fn choose<'a>(report: &'a Report, sources: impl Fn(&'a Run) -> Vec<Source<'a>>) 
         })
         .collect();
     (left_out, panels)
+}
+
+/// `None` if no flow has a bound.
+fn bound_chart(report: &Report, palette: &Palette) -> Option<BoundChart> {
+    let mut left_out = 0;
+    let panel = |run: &Run| {
+        let (more, rows) = bounded_flows(run, BOUNDS_PER_PANEL);
+        left_out = left_out.max(more);
+        let bar = |flows: &BoundedFlows| {
+            let (bound, packet) = (flows.bound.delay_ps?, flows.bound.longest?);
+            let method = flows.bound.method.as_deref().unwrap_or_default();
+            let measured = quantity::time(packet.delay_ps as f64 / 1e12);
+            Some(BoundBar {
+                label: flows.name(),
+                figures: format!("{measured}, at most {} ({method})", quantity::time_at_most(bound)),
+                ratio: rounded(flows.bound.ratio?),
+                held: flows.bound.held == Some(true),
+                slot: palette.slot(&flows.worst.name),
+            })
+        };
+        BoundPanel { run: run.name.clone(), bars: rows.iter().filter_map(bar).collect() }
+    };
+    let panels: Vec<BoundPanel> = report.runs.iter().map(panel).collect();
+    panels.iter().any(|panel| !panel.bars.is_empty()).then_some(BoundChart { panels, left_out })
 }
 
 fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
@@ -388,6 +444,6 @@ mod tests {
     fn a_report_without_data_has_no_charts() {
         let report = Report::new("empty", crate::World::Replay, "policy.toml");
         let charts = charts(&report);
-        assert!(charts.lines.is_empty() && charts.bars.is_none());
+        assert!(charts.lines.is_empty() && charts.bars.is_none() && charts.bounds.is_none());
     }
 }

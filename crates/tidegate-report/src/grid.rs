@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use crate::bounded_flows::{BoundedFlows, bounded_flows};
 use crate::model::{
     CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, RefusalCount, Report,
     Run, TaggingResult, TcpResult, TransferSummary, Volume,
@@ -166,7 +167,9 @@ fn bytes(number: f64) -> Cell {
 /// The tables of a run, with at most `limit` flows each.
 pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
     let (flows, connections, colours) = (flows(run, limit), connections(run, limit), colours(run, limit));
-    [flows, calls(run), refusals(run), connections, colours, ports(run), classes(run), cells(run), drops(run)].into_iter().flatten()
+    let bounds = bounds(run, limit);
+    let tables = [flows, bounds, calls(run), refusals(run), connections, colours, ports(run), classes(run), cells(run), drops(run)];
+    tables.into_iter().flatten()
 }
 
 /// The flows of a run, at most `limit` of them; `None` if it has none.
@@ -193,6 +196,33 @@ fn flows(run: &Run, limit: usize) -> Option<Grid> {
     }
     let chosen = prominent_flows(run, limit);
     columns.grid("flows", run.flows.len() - chosen.len(), chosen.iter().map(|&index| &run.flows[index]))
+}
+
+/// What is proven of the flows of a run beside what was measured, equal flows together, in at most `limit` rows; `None` if nothing is.
+fn bounds(run: &Run, limit: usize) -> Option<Grid> {
+    let (left_out, rows) = bounded_flows(run, limit);
+    let names: Vec<String> = rows.iter().map(BoundedFlows::name).collect();
+    let mut columns = Columns::<(&str, &BoundedFlows)>::new("flow", |(name, _)| name);
+    columns.add(number_column("bound"), |(_, flows)| {
+        flows.bound.delay_ps.map_or_else(|| Cell::plain("none"), |bound| Cell::plain(quantity::time_at_most(bound)))
+    });
+    columns.add(number_column("largest delay"), |(_, flows)| {
+        flows.bound.longest.map_or_else(Cell::nothing, |packet| time(packet.delay_ps as f64 / 1e12))
+    });
+    columns.add(number_column("ratio"), |(_, flows)| match (flows.bound.longest, flows.bound.delay_ps) {
+        (Some(packet), Some(bound)) => {
+            let ratio = Cell::plain(quantity::part_of(packet.delay_ps, bound));
+            if flows.bound.held == Some(false) { Cell { tone: Tone::Broken, ..ratio } } else { ratio }
+        }
+        _ => Cell::nothing(),
+    });
+    if rows.iter().any(|flows| flows.bound.method.is_some()) {
+        columns.add(text_column("by"), |(_, flows)| Cell::plain(flows.bound.method.as_deref().unwrap_or(NOTHING)));
+    }
+    if rows.iter().any(|flows| flows.bound.reason.is_some()) {
+        columns.add(text_column("no bound because"), |(_, flows)| Cell::plain(flows.bound.reason.as_deref().unwrap_or(NOTHING)));
+    }
+    columns.grid("bounds", left_out, names.iter().map(String::as_str).zip(&rows))
 }
 
 fn time(seconds: f64) -> Cell {

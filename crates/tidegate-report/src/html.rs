@@ -147,6 +147,11 @@ fn promise_table(promises: &Grid, report: &Report) -> String {
 /// Places for the charts; the script fills them.
 fn chart_sections(charts: &Charts) -> String {
     let mut html = String::new();
+    if let Some(chart) = &charts.bounds {
+        let explanation = "The largest delay of any packet, those of the warm-up too, as a part of the bound that is proven before anything runs. The line \
+                           at the right is the bound.";
+        html.push_str(&section("bounds", "Largest delays and proven bounds", &format!("{explanation}{}", more(chart.left_out))));
+    }
     for chart in &charts.lines {
         let explanation = match chart.id {
             "throughput" => "Delivered bits per second of each flow.",
@@ -156,16 +161,20 @@ fn chart_sections(charts: &Charts) -> String {
             }
             _ => "Bytes waiting in the queues.",
         };
-        let left_out = match chart.left_out {
-            0 => String::new(),
-            count => format!(" {} more are in the Parquet tables.", quantity::count(count as u64)),
-        };
-        html.push_str(&section(chart.id, chart.title, &format!("{explanation}{left_out}")));
+        html.push_str(&section(chart.id, chart.title, &format!("{explanation}{}", more(chart.left_out))));
     }
     if charts.bars.is_some() {
         html.push_str(&section("drops", "Drops by reason", "Dropped packets, and whose they were."));
     }
     html
+}
+
+/// What a chart leaves out, as a sentence.
+fn more(left_out: usize) -> String {
+    match left_out {
+        0 => String::new(),
+        count => format!(" {} more are in the Parquet tables.", quantity::count(count as u64)),
+    }
 }
 
 /// The place of a chart; the texts are HTML.
@@ -296,6 +305,7 @@ mod tests {
             "<h1>",
             "class=\"verdicts\"",
             "class=\"promises\"",
+            "id=\"bounds\"",
             "id=\"throughput\"",
             "id=\"delay\"",
             "id=\"jitter\"",

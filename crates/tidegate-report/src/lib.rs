@@ -24,6 +24,8 @@
 //! assert!(text.contains("✔ kept 12.4 ms"));
 //! ```
 
+mod bound;
+mod bounded_flows;
 mod capacity;
 mod capture;
 mod chart;
@@ -49,6 +51,7 @@ mod unfinished;
 mod validate;
 mod verdict;
 
+pub use bound::{BoundResult, PacketResult};
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityReport, CeilingResult, DelayQuantile, FlowLoad, ForwardingResult, LoadResult, LossCount, PauseResult,
     capacity_json, capacity_terminal, write_capacity,

@@ -4,6 +4,7 @@
 //! plain number from 0 to 1. The types hold results only. They are filled in by the command that ran the traffic.
 //! The writers of this crate read them, after [`Report::validate`].
 
+use crate::bound::BoundResult;
 use crate::capture::CaptureResult;
 use serde::Serialize;
 
@@ -239,6 +240,9 @@ pub struct ReplicationRow {
 pub struct FlowResult {
     /// Name of the flow, unique within its run.
     pub name: String,
+    /// Name of the group of equal flows that it belongs to; `None` for a flow of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Traffic class the flow was put into, if the policy has classes.
     pub class: Option<String>,
     /// Port at which the flow's class is defined, if there is one.
@@ -257,6 +261,9 @@ pub struct FlowResult {
     pub loss: Estimate,
     /// Delay of the delivered packets; `None` if none was delivered.
     pub delay: Option<DelaySummary>,
+    /// What is proven of its delay, beside the largest one; `None` where nothing is derived from the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundResult>,
     /// What the two ends of a TCP connection did; `None` for any other flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,

@@ -13,6 +13,7 @@
 //! In `drops.parquet` the same packets appear up to three times, once per `scope`: `port`, `class` and `flow`. Filter
 //! on one of them before adding up.
 
+use crate::bound::{BoundResult, PacketResult};
 use crate::columnar::{Column, Values};
 use crate::grid::total;
 use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
@@ -68,9 +69,35 @@ fn flows(report: &Report) -> Vec<Column<'_>> {
         column("jitter_max_s", delay(|delay| delay.jitter_max_s)),
         column("promises_kept", Values::OptionalFlag(kept.collect())),
     ]);
+    columns.extend(bounds(&flows));
     columns.extend(connections(&flows));
     columns.extend(colours(&flows));
     columns
+}
+
+/// What is proven of the flows' delays, and the packet with the largest one.
+fn bounds<'a>(flows: &[&'a FlowResult]) -> [Column<'a>; 9] {
+    let bounds = || flows.iter().map(|flow| flow.bound.as_ref());
+    let number = |figure: fn(&BoundResult) -> Option<f64>| Values::OptionalNumber(bounds().map(|bound| bound.and_then(figure)).collect());
+    let text = |words: fn(&BoundResult) -> Option<&str>| Values::OptionalText(bounds().map(|bound| bound.and_then(words)).collect());
+    let packet = |figure: fn(&PacketResult) -> f64| {
+        Values::OptionalNumber(bounds().map(|bound| bound.and_then(|bound| bound.longest.as_ref()).map(figure)).collect())
+    };
+    [
+        column("bound_s", number(|bound| bound.delay_ps.map(in_seconds))),
+        column("bound_method", text(|bound| bound.method.as_deref())),
+        column("bound_missing_because", text(|bound| bound.reason.as_deref())),
+        column("bound_ratio", number(|bound| bound.ratio)),
+        column("bound_held", Values::OptionalFlag(bounds().map(|bound| bound.and_then(|bound| bound.held)).collect())),
+        column("longest_delay_s", packet(|packet| in_seconds(packet.delay_ps))),
+        column("longest_came_s", packet(|packet| in_seconds(packet.came_ps))),
+        column("longest_packet", packet(|packet| packet.number as f64)),
+        column("longest_replication", packet(|packet| packet.replication.into())),
+    ]
+}
+
+fn in_seconds(picoseconds: u64) -> f64 {
+    picoseconds as f64 / 1e12
 }
 
 /// What only TCP connections have.

@@ -115,6 +115,21 @@ pub(crate) fn ratio_estimate(estimate: Estimate) -> Shown {
     shown(estimate, RATIO_UNITS)
 }
 
+/// A time in picoseconds that is shown as no less than it is: a bound stays one.
+pub(crate) fn time_at_most(picoseconds: u64) -> String {
+    let digits = picoseconds.checked_ilog10().unwrap_or(0) as usize + 1;
+    let step = 10_u64.pow(digits.saturating_sub(SIGNIFICANT_DIGITS) as u32);
+    let up = u128::from(picoseconds.div_ceil(step)) * u128::from(step);
+    time_estimate(Estimate::single(up as f64 / 1e12)).mean
+}
+
+/// A part of a whole with two decimals, such as "0.76"; "1.00" is neither a little less nor a little more.
+pub(crate) fn part_of(part: u64, whole: u64) -> String {
+    let (hundred_parts, divisor) = (u128::from(part) * 100, u128::from(whole.max(1)));
+    let hundredths = if part > whole { hundred_parts.div_ceil(divisor) } else { hundred_parts / divisor };
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
 /// For columns of figures: four significant digits, trailing zeros included.
 fn shown(estimate: Estimate, units: &[(f64, &str)]) -> Shown {
     // Zero has no size of its own: with an interval the interval's size chooses the unit.
@@ -213,6 +228,24 @@ mod tests {
         assert_eq!(plain(duration(7199.0)), "7199 s");
         assert_eq!(plain(duration(5400.0 * 4.0)), "6 h");
         assert_eq!(plain(duration(86_400.0 * 1234.5)), "1234 days");
+    }
+
+    #[test]
+    fn a_bound_is_shown_as_no_less_than_it_is() {
+        let shown = |picoseconds| plain(time_at_most(picoseconds));
+        assert_eq!(shown(11_741_000_000), "11.75 ms");
+        assert_eq!(shown(11_740_000_000), "11.74 ms");
+        assert_eq!(shown(9_999_000_001), "10.00 ms");
+        assert_eq!([0, 7, 1234].map(shown), ["0 s", "7.000 ps", "1.234 ns"]);
+        assert_eq!(shown(1 << 63), "9224000 s");
+    }
+
+    #[test]
+    fn a_part_is_the_whole_only_if_it_is() {
+        assert_eq!(
+            [(76, 100), (999_999, 1_000_000), (5, 5), (1_000_001, 1_000_000), (3, 1)].map(|(part, whole)| part_of(part, whole)),
+            ["0.76", "0.99", "1.00", "1.01", "3.00"]
+        );
     }
 
     #[test]

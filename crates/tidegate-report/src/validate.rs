@@ -66,6 +66,9 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
         colours(&at, "offered", flow.offered, untagged_offered, tagged_offered)?;
         colours(&at, "sent", flow.sent, untagged_sent, tagged_sent)?;
     }
+    if let Some(bound) = &flow.bound {
+        bound.ratio.map_or(Ok(()), |ratio| non_negative(&at, "ratio", ratio))?;
+    }
     let Some(delay) = flow.delay else { return Ok(()) };
     let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s, jitter_p99_s, jitter_max_s, .. } = delay;
     estimate(&at, "mean_s", mean_s)?;

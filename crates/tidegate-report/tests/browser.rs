@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tidegate_report::figure::{Axis, Chart, Curve, Figure, Panel};
-use tidegate_report::{ExperimentResult, OutputFolder, Report, Reproduction, World, write_all, write_reproduction};
+use tidegate_report::{BoundResult, ExperimentResult, OutputFolder, Report, Reproduction, World, write_all, write_reproduction};
 
 mod sample;
 
@@ -38,9 +38,10 @@ fn the_page_opens_from_a_file_and_the_charts_hold_data() {
             assert_eq!(number(&format!("flat-{chart}")), 0.0, "{chart}");
             assert_eq!(number(&format!("titles-{chart}")), 4.0, "{chart}: two axes in two panels");
         }
-        for chart in ["throughput", "delay", "jitter", "occupancy", "drops"] {
+        for chart in ["bounds", "throughput", "delay", "jitter", "occupancy", "drops"] {
             assert_eq!(number(&format!("bad-{chart}")), 0.0, "{chart}");
         }
+        assert_eq!(number("points-bounds"), 4.0, "voice and video in both runs");
         assert_eq!(number("points-drops"), 4.0, "bulk in one run, all three flows in the other");
         assert_eq!(found.text("tips").matches("voice").count(), 2, "{}", found.text("tips"));
         assert!(found.text("tips").contains("bit/s"), "{}", found.text("tips"));
@@ -77,12 +78,15 @@ fn odd_reports_are_drawn_without_an_error() {
         run.series[0].name = name.into();
         run.distributions[0].flow = name.into();
         run.promises[0].flow = name.into();
+        // A delay beyond its bound makes the scale longer.
+        let bound = run.flows[0].bound.clone().unwrap();
+        run.flows[0].bound = Some(BoundResult::new(Ok((1_000_000, name)), bound.longest));
     }
     for (name, report, charts) in [
         ("empty", Report::new("empty", World::Replay, "policy.toml"), 0),
-        ("one-point", one_point, 5),
-        ("years", years, 5),
-        ("evil", evil, 5),
+        ("one-point", one_point, 6),
+        ("years", years, 6),
+        ("evil", evil, 6),
     ] {
         let scratch = Scratch::new(name);
         write_all(&report, OutputFolder::create(&scratch.0).unwrap()).unwrap();
@@ -90,7 +94,7 @@ fn odd_reports_are_drawn_without_an_error() {
         let found = probe(&scratch.0, &[]);
         assert_eq!(found.text("drawn"), "true", "{name}");
         assert_eq!(found.text("seen"), "", "{name}");
-        let bad: Vec<f64> = ["throughput", "delay", "jitter", "occupancy", "drops"]
+        let bad: Vec<f64> = ["bounds", "throughput", "delay", "jitter", "occupancy", "drops"]
             .iter()
             .filter_map(|chart| found.0.get(&format!("bad-{chart}"))?.parse().ok())
             .collect();

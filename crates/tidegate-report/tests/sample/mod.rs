@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run,
-    Series, SeriesKind, Volume, World, format_rate, format_ratio, format_time,
+    BoundResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PacketResult, PortResult,
+    PromiseResult, Report, Run, Series, SeriesKind, Volume, World, format_rate, format_ratio, format_time,
 };
 
 const FLOWS: [&str; 3] = ["voice", "video", "bulk"];
@@ -116,6 +116,7 @@ fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
     };
     FlowResult {
         name: FLOWS[flow].into(),
+        group: None,
         class: Some(CLASSES[flow].into()),
         port: Some("uplink".into()),
         offered: sum(flow, replications, |outcome| outcome.offered),
@@ -137,9 +138,23 @@ fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
             jitter_p99_s: of_sorted(&jitter_s, 0.99),
             jitter_max_s: of_sorted(&jitter_s, 1.0),
         }),
+        bound: Some(bound(flow, replications)),
         tcp: None,
         tagging: None,
     }
+}
+
+/// Voice and video have bounds, bulk has none.
+fn bound(flow: usize, replications: &[[Outcome; 3]]) -> BoundResult {
+    let longest = replications.iter().zip(1..).flat_map(|(outcomes, replication)| {
+        let packet = move |(&delay_s, number): (&f64, u64)| {
+            let delay_ps = (delay_s * 1e12) as u64;
+            PacketResult { replication, number, came_ps: 0, left_ps: delay_ps, delay_ps }
+        };
+        outcomes[flow].delays_s.iter().zip(1..).map(packet)
+    });
+    let bounded = if flow < 2 { Ok((300_000_000_000, "TFA++")) } else { Err("source `tcp` is not limited".to_owned()) };
+    BoundResult::new(bounded, longest.max_by_key(|packet| packet.delay_ps))
 }
 
 fn port_result(replications: &[[Outcome; 3]]) -> PortResult {

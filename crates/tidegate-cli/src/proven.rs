@@ -1,0 +1,92 @@
+//! What is proven of flows before a run, beside what the run measured.
+//!
+//! The simulation knows no bounds, and the proof no packets: they meet here. A packet that took longer than is proven is exit code 4.
+
+use crate::log;
+use std::process::ExitCode;
+use tidegate_report::{BoundResult, FlowResult, PacketResult, Report, Run, format_count};
+use tidegate_scenario::proof::Proof;
+use tidegate_scenario::simulation::FlowGroup;
+use tidegate_sim::{LongestDelay, Outcome};
+
+/// The exit code of a run with a packet that took longer than is proven.
+pub const EXCEEDED: u8 = 4;
+
+/// Packets that are told one by one.
+const TOLD: usize = 10;
+
+/// Writes beside each flow of `run` what is proven of it, and the packet of `outcome` with the largest delay.
+pub fn compare(run: &mut Run, groups: &[FlowGroup], proof: &Proof, outcome: &Outcome) {
+    for ((flow, proven), measured) in run.flows.iter_mut().zip(&proof.flows).zip(&outcome.flows) {
+        let bound = match proven {
+            Ok(proven) => {
+                u64::try_from(proven.bound.delay).map(|delay| (delay, proven.bound.method.name())).map_err(|_| "out of range".into())
+            }
+            Err(reason) => Err(reason.clone()),
+        };
+        flow.bound = Some(BoundResult::new(bound, measured.longest.map(packet)));
+    }
+    for group in groups.iter().filter(|group| group.count > 1) {
+        run.flows[group.first..group.first + group.count].iter_mut().for_each(|flow| flow.group = Some(group.name.clone()));
+    }
+}
+
+fn packet((replication, longest): (u32, LongestDelay)) -> PacketResult {
+    let LongestDelay { number, created, delay } = longest;
+    PacketResult { replication, number, came_ps: created, left_ps: created + delay, delay_ps: delay }
+}
+
+/// Notes in `report` which packets took longer than is proven. Every variant counts: a proof that does not hold is of no use in any of them.
+///
+/// Returns the notes: none if all bounds held.
+pub fn note_excesses(report: &mut Report) -> Vec<String> {
+    let several = report.runs.len() > 1;
+    let all: Vec<String> = report
+        .runs
+        .iter()
+        .flat_map(|run| run.flows.iter().map(move |flow| (run, flow)))
+        .filter_map(|(run, flow)| Some(format!("{}{}", if several { format!("{}: ", run.name) } else { String::new() }, excess(flow)?)))
+        .collect();
+    let mut notes: Vec<String> = all.iter().take(TOLD).cloned().collect();
+    if all.len() > TOLD {
+        notes.push(format!("Packets of {} more flows took longer than is proven.", format_count((all.len() - TOLD) as u64)));
+    }
+    report.notes.extend(notes.iter().cloned());
+    notes
+}
+
+/// Tells of packets that took longer than is proven, after the results; the exit code.
+pub fn tell(notes: &[String]) -> ExitCode {
+    notes.iter().for_each(|note| log::line(&format!("error: {note}")));
+    log::line(
+        "error: a proof and a measurement of the same file contradict each other. Suspect in this order: tolerances of policers and shapers, the \
+         classification of the flow, the calculation of the bound, the simulation. Please report it with the file.",
+    );
+    ExitCode::from(EXCEEDED)
+}
+
+/// The packet of a flow that took longer than is proven, as a sentence; `None` if the bound held.
+fn excess(flow: &FlowResult) -> Option<String> {
+    let BoundResult { held: Some(false), delay_ps: Some(bound), method: Some(method), longest: Some(packet), .. } = flow.bound.as_ref()?
+    else {
+        return None;
+    };
+    let PacketResult { replication, number, came_ps, left_ps, delay_ps } = packet;
+    Some(format!(
+        "flow `{}`: packet {number} of replication {replication} came at {} and left at {}: it took {}, and at most {} is proven ({method}).",
+        flow.name,
+        exact(*came_ps),
+        exact(*left_ps),
+        exact(*delay_ps),
+        exact(*bound)
+    ))
+}
+
+/// A time to the picosecond, in seconds.
+fn exact(picoseconds: u64) -> String {
+    let digits = format!("{}.{:012}", picoseconds / 1_000_000_000_000, picoseconds % 1_000_000_000_000);
+    format!("{} s", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Tests of [`super`], with proofs made up for them.
+
+use super::*;
+use tidegate_bounds::curve::Arrival;
+use tidegate_bounds::end_to_end::{Bound, Method};
+use tidegate_report::World;
+use tidegate_scenario::proof::ProvenFlow;
+use tidegate_sim::Control;
+
+/// Two constant flows of a group and one of its own through a link: 1 ms each on the line.
+const FILE: &str = r#"
+[simulation]
+duration = "1 s"
+warm_up = "500 ms"
+replications = 2
+seed = 1
+
+[policy.port]
+rate = "1 Mbit/s"
+scheduler = "fifo"
+
+[[link]]
+name = "link"
+from = "a"
+to = "b"
+policy = "port"
+
+[[flow]]
+name = "pair"
+path = ["link"]
+count = 2
+source = { kind = "cbr", rate = "100 kbit/s", packet = "125 B" }
+
+[[flow]]
+name = "single"
+path = ["link"]
+stop = "400 ms"
+source = { kind = "cbr", rate = "100 kbit/s", packet = "125 B" }
+"#;
+
+/// A proof of this bound in picoseconds.
+fn bound(delay: i128) -> Result<ProvenFlow, String> {
+    let nothing = || Err(tidegate_bounds::quantity::NoBound::OutOfRange);
+    let all = [Ok(delay), nothing(), nothing(), nothing()];
+    let bound = Bound { delay, method: Method::TotalFlow, all, jitter: 0, backlogs: vec![], output: Arrival::token_bucket(1_000, 100_000) };
+    Ok(ProvenFlow { bound, queues: vec![], limited: vec![] })
+}
+
+/// The run of [`FILE`] beside these bounds.
+fn beside(flows: Vec<Result<ProvenFlow, String>>) -> Report {
+    let scenario = tidegate_scenario::parse_str("file.toml", FILE).unwrap();
+    let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+    let outcome = tidegate_sim::run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+    let mut run = crate::simulation_report::run_of("run", &outcome);
+    compare(&mut run, &simulation.groups, &Proof { flows, queues: vec![], is_by_all_methods: true }, &outcome);
+    let mut report = Report::new("title", World::Simulation, "file.toml");
+    report.runs.push(run);
+    report
+}
+
+fn unbounded() -> Result<ProvenFlow, String> {
+    Err("source `tcp` is not limited".into())
+}
+
+#[test]
+fn a_bound_is_compared_to_the_picosecond() {
+    const GENEROUS: i128 = 1_000_000_000_000;
+    let report = beside(vec![bound(GENEROUS), unbounded(), bound(GENEROUS)]);
+    let longest = |flow: usize| report.runs[0].flows[flow].bound.as_ref().unwrap().longest.unwrap();
+    let [first, last] = [longest(0), longest(2)];
+    assert_eq!(first.left_ps - first.came_ps, first.delay_ps);
+    // The flow that ends within the warm-up counts all the same: the reported delays do not know it.
+    assert!(report.runs[0].flows[2].delay.is_none() && last.left_ps < 500_000_000_000);
+
+    let [tight, short] = [0, 1].map(|less| i128::from(first.delay_ps) - less);
+    let mut held = beside(vec![bound(tight), unbounded(), bound(last.delay_ps.into())]);
+    assert_eq!(note_excesses(&mut held), Vec::<String>::new());
+    let result = held.runs[0].flows[0].bound.clone().unwrap();
+    assert_eq!((result.ratio, result.held, result.method.as_deref()), (Some(1.0), Some(true), Some("TFA++")));
+    let reason = held.runs[0].flows[1].bound.clone().unwrap();
+    assert_eq!((reason.held, reason.ratio, reason.reason.as_deref()), (None, None, Some("source `tcp` is not limited")));
+    assert!(reason.longest.is_some());
+
+    let mut exceeded = beside(vec![bound(short), unbounded(), bound(GENEROUS)]);
+    let notes = note_excesses(&mut exceeded);
+    assert_eq!(notes.len(), 1);
+    let told = format!(
+        "flow `pair-1`: packet {} of replication {} came at {} and left at {}: it took {}, and at most {} is proven (TFA++).",
+        first.number,
+        first.replication,
+        exact(first.came_ps),
+        exact(first.left_ps),
+        exact(first.delay_ps),
+        exact(first.delay_ps - 1)
+    );
+    assert_eq!((&notes[0], exceeded.notes.last()), (&told, Some(&told)));
+    exceeded.validate().unwrap();
+    assert_eq!(format!("{:?}", tell(&notes)), format!("{:?}", ExitCode::from(4)));
+}
+
+#[test]
+fn a_group_of_equal_flows_is_named_and_a_flow_of_its_own_is_not() {
+    let report = beside(vec![unbounded(), unbounded(), unbounded()]);
+    let groups: Vec<_> = report.runs[0].flows.iter().map(|flow| flow.group.as_deref()).collect();
+    assert_eq!(groups, [Some("pair"), Some("pair"), None]);
+}
+
+#[test]
+fn variants_are_named_and_long_lists_cut() {
+    let mut report = beside(vec![bound(1), bound(1), bound(1)]);
+    let mut second = report.runs[0].clone();
+    second.name = "second".into();
+    let template = second.flows[0].clone();
+    second.flows = (0..20).map(|number| FlowResult { name: format!("flow {number}"), ..template.clone() }).collect();
+    report.runs.push(second);
+    let notes = note_excesses(&mut report);
+    assert_eq!(notes.len(), TOLD + 1);
+    assert!(notes[0].starts_with("run: flow `pair-1`: packet ") && notes[3].starts_with("second: flow `flow 0`: "), "{notes:?}");
+    assert_eq!(notes[TOLD], "Packets of 13 more flows took longer than is proven.");
+}
+
+#[test]
+fn times_are_told_to_the_picosecond() {
+    assert_eq!([0, 1, 20_000_000_000, 3_000_000_000_001].map(exact), ["0 s", "0.000000000001 s", "0.02 s", "3.000000000001 s"]);
+}
