@@ -120,7 +120,8 @@ pub fn choose<'s>(scenario: &'s Scenario, name: Option<&str>, option: &str) -> R
     scenario.policy(name).map_err(|problem| Failure::BadInput(format!("error: {problem} (with {option} NAME)")))
 }
 
-fn drawn(problems: &Problems) -> String {
+/// Findings as they are shown on standard error.
+pub fn drawn(problems: &Problems) -> String {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     problems.render(colour)
 }

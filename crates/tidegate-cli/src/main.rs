@@ -1,5 +1,6 @@
 //! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
 
+mod admit;
 mod bench;
 mod bounds;
 mod capture_report;
@@ -39,7 +40,7 @@ struct Cli {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken or a gate failed; 2 bad input; 3 the machine lacks something (the message says what, \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken, a flow refused, or a gate failed; 2 bad input; 3 the machine lacks something (the message says what, \
 and how to get it); 4 a packet took longer than is proven; 5 a measurement is unfit to judge a model by.";
 
 #[derive(Subcommand)]
@@ -60,6 +61,8 @@ enum Command {
     Check(check::Arguments),
     /// Print what is proven before a packet is sent: delays of flows, backlogs of queues and buffers, rates of ports
     Bounds(bounds::Arguments),
+    /// Ask whether a further flow can be proven its promise beside those of a file, and what it could have instead
+    Admit(admit::Arguments),
     /// Print the JSON Schema of scenario and policy files, or of machine files, for editors
     Schema {
         /// The kind of file
@@ -102,6 +105,7 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Bounds(arguments) => bounds::run(&arguments),
+        Command::Admit(arguments) => admit::run(&arguments),
         Command::Schema { kind } => check::print_schema(kind),
         Command::Disciplines => check::print_disciplines(),
     }

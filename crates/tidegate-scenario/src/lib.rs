@@ -14,6 +14,8 @@
 //! | [`simulation`] | the network and the experiment |
 //! | [`promise`] | promises, and whether they were kept |
 //! | [`proof`] | what is proven of every flow and queue before it runs |
+//! | [`proven`] | every promise beside what is proven of it |
+//! | [`admit`] | whether a further flow can be proven its promise, and what it could have instead |
 //! | [`machine`] | machine files: a machine that forwards frames, its flows, and a question |
 //! | [`units`] | quantities, read and printed |
 //! | [`bounds`] | bounds of every flow and queue; guaranteed rates and longest gaps of every port |
@@ -40,6 +42,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod admit;
 pub mod bounds;
 pub mod diagnostic;
 pub mod guarantee;
@@ -48,11 +51,13 @@ mod partition;
 pub mod policy;
 pub mod promise;
 pub mod proof;
+pub mod proven;
 pub mod scenario;
 pub mod simulation;
 pub mod summary;
 pub mod units;
 
+mod added_flow;
 mod buffer;
 mod calls;
 mod capture;

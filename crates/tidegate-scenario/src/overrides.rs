@@ -223,7 +223,7 @@ fn root_has_property(schema: &Value, root: &Value, segment: &str) -> bool {
 }
 
 /// The same tree with all places moved by `base`.
-fn shift(value: Spanned<DeValue<'_>>, base: usize) -> Spanned<DeValue<'_>> {
+pub(crate) fn shift(value: Spanned<DeValue<'_>>, base: usize) -> Spanned<DeValue<'_>> {
     let span = value.span().start + base..value.span().end + base;
     Spanned::new(
         span,

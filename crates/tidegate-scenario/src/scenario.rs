@@ -1,5 +1,6 @@
 //! Loads and checks a scenario with its variants.
 
+use crate::added_flow::added_flow;
 use crate::capture::Captures;
 use crate::change::{self, PolicyChange};
 use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest, printable};
@@ -94,8 +95,7 @@ pub fn load_policies(path: &Path, overrides: &[String]) -> Result<Scenario, Prob
 }
 
 fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Scenario, Problems> {
-    let text = read_text(path).map_err(Problems::of_file)?;
-    parse(&path.display().to_string(), &text, overrides, captures)
+    Draft::read(path, captures)?.load(overrides)
 }
 
 /// Reads a text as [`load`] reads a file, without overrides and without access to other files. Never panics, whatever the text.
@@ -103,7 +103,7 @@ fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Sc
 /// # Errors
 /// Everything that is wrong with the text.
 pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
-    parse(name, text, &[], Captures::default())
+    Draft { name: name.to_owned(), text: text.to_owned(), captures: Captures::default(), flow: None, only: None }.load(&[])
 }
 
 impl Scenario {
@@ -130,36 +130,81 @@ impl Scenario {
     }
 }
 
-fn parse(name: &str, text: &str, overrides: &[String], mut captures: Captures) -> Result<Scenario, Problems> {
-    let mut sources = Sources::default();
-    sources.add(name, text);
-    let mut findings = Vec::new();
-    let mut command_line = Vec::new();
-    for (index, change) in overrides.iter().enumerate() {
-        let base =
-            sources.add(format!("--set {}", if overrides.len() == 1 { String::new() } else { (index + 1).to_string() }).trim_end(), change);
-        match Override::parse(change, base) {
-            Ok(change) => command_line.push(change),
-            Err(finding) => findings.push(finding),
-        }
+/// A file as text, loaded under one set of changes after another. Captures are read once.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    name: String,
+    text: String,
+    captures: Captures,
+    /// A flow that is added to those of the file: the name of its own file, and the text.
+    pub flow: Option<(String, String)>,
+    /// The only variant to load; `None` for all.
+    pub only: Option<String>,
+}
+
+impl Draft {
+    /// The file at `path`, with captures from beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn beside(path: &Path) -> Result<Draft, Problems> {
+        Draft::read(path, Captures::beside(path))
     }
-    let scenario = Loader { name, command_line: &command_line, captures: &mut captures, findings: &mut findings }.scenario(text);
-    let mut seen = HashSet::new();
-    findings.retain(|finding| seen.insert(finding.clone()));
-    findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
-    let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
-    let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };
-    match scenario {
-        Some(scenario) if !failed => {
-            let warnings = (!problems.diagnostics.is_empty()).then_some(problems);
-            Ok(Scenario { warnings, captures: captures.files(), accounts: captures.accounts(), ..scenario })
+
+    fn read(path: &Path, captures: Captures) -> Result<Draft, Problems> {
+        let text = read_text(path).map_err(Problems::of_file)?;
+        Ok(Draft { name: path.display().to_string(), text, captures, flow: None, only: None })
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Loads it under these overrides.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, the flow or an override.
+    pub fn load(&mut self, overrides: &[String]) -> Result<Scenario, Problems> {
+        let mut sources = Sources::default();
+        sources.add(&self.name, &self.text);
+        let mut findings = Vec::new();
+        let mut command_line = Vec::new();
+        for (index, change) in overrides.iter().enumerate() {
+            let number = if overrides.len() == 1 { String::new() } else { (index + 1).to_string() };
+            let base = sources.add(format!("--set {number}").trim_end(), change);
+            match Override::parse(change, base) {
+                Ok(change) => command_line.push(change),
+                Err(finding) => findings.push(finding),
+            }
         }
-        _ => Err(problems),
+        let flow = self.flow.as_ref().map(|(name, text)| added_flow(text, sources.add(name, text), &mut findings));
+        let scenario = if matches!(flow, Some(None)) {
+            None
+        } else {
+            let (name, only, captures) = (self.name.as_str(), self.only.as_deref(), &mut self.captures);
+            let flow = flow.flatten();
+            Loader { name, only, flow, command_line: &command_line, captures, findings: &mut findings }.scenario(&self.text)
+        };
+        let mut seen = HashSet::new();
+        findings.retain(|finding| seen.insert(finding.clone()));
+        findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
+        let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
+        let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };
+        match scenario {
+            Some(scenario) if !failed => {
+                let warnings = (!problems.diagnostics.is_empty()).then_some(problems);
+                Ok(Scenario { warnings, captures: self.captures.files(), accounts: self.captures.accounts(), ..scenario })
+            }
+            _ => Err(problems),
+        }
     }
 }
 
 struct Loader<'a, 'i> {
     name: &'a str,
+    only: Option<&'a str>,
+    flow: Option<Spanned<DeValue<'i>>>,
     command_line: &'a [Override<'i>],
     captures: &'a mut Captures,
     findings: &'a mut Vec<Diagnostic>,
@@ -209,6 +254,9 @@ impl<'i> Loader<'_, 'i> {
         let mut root = root;
         root.get_mut().remove("variant");
         for (index, (table, set)) in file.variant.iter().zip(variants_of_file).enumerate() {
+            if self.only.is_some_and(|only| only != table.name.0) {
+                continue;
+            }
             let before = self.findings.len();
             let changed = self.changed(&root, &set).and_then(|changed| {
                 structure::judge(&changed, schema(), self.findings);
@@ -238,6 +286,9 @@ impl<'i> Loader<'_, 'i> {
     /// The tree after the changes of a variant and then those of the command line.
     fn changed(&mut self, root: &Spanned<DeTable<'i>>, set: &[Override<'i>]) -> Option<Spanned<DeTable<'i>>> {
         let mut changed = root.clone();
+        if let Some(flow) = &self.flow {
+            add(changed.get_mut(), flow.clone());
+        }
         let before = self.findings.len();
         for change in set.iter().chain(self.command_line) {
             if let Err(finding) = change.apply(changed.get_mut(), schema()) {
@@ -368,6 +419,16 @@ impl<'i> Loader<'_, 'i> {
         Path::new(self.name)
             .file_stem()
             .map_or_else(|| printable(self.name).into_owned(), |stem| printable(&stem.to_string_lossy()).into_owned())
+    }
+}
+
+/// Adds a flow behind those of the file.
+fn add<'i>(root: &mut DeTable<'i>, flow: Spanned<DeValue<'i>>) {
+    if let Some(DeValue::Array(flows)) = root.get_mut("flow").map(Spanned::get_mut) {
+        flows.push(flow);
+    } else if !root.contains_key("flow") {
+        let span = flow.span();
+        root.insert(Spanned::new(span.clone(), "flow".into()), Spanned::new(span, DeValue::Array([flow].into_iter().collect())));
     }
 }
 

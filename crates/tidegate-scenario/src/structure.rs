@@ -2,7 +2,7 @@
 //!
 //! Editors use the same schema, so an editor and the loader accept the same files.
 
-use crate::diagnostic::{Diagnostic, alternatives, closest};
+use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::leaves::check;
 use crate::value::{LEAF, Leaf, Name, Scalar};
 use serde_json::Value;
@@ -12,6 +12,11 @@ use toml::de::{DeTable, DeValue};
 /// Reports everything in `root` that the schema does not allow.
 pub fn judge(root: &Spanned<DeTable<'_>>, schema: &Value, findings: &mut Vec<Diagnostic>) {
     Judge { definitions: &schema["$defs"], findings }.table(root.get_ref(), root.span(), schema, "");
+}
+
+/// The same for a table at `path`.
+pub fn judge_below(table: &DeTable<'_>, span: Span, schema: &Value, path: &str, findings: &mut Vec<Diagnostic>) {
+    Judge { definitions: &schema["$defs"], findings }.table(table, span, schema, path);
 }
 
 /// The schema of the key `segment` below `schema`, if there is one.
@@ -107,7 +112,7 @@ impl Judge<'_> {
         }
     }
 
-    fn table(&mut self, table: &DeTable<'_>, span: crate::diagnostic::Span, schema: &Value, path: &str) {
+    fn table(&mut self, table: &DeTable<'_>, span: Span, schema: &Value, path: &str) {
         let none = serde_json::Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&none);
         let rest = schema.get("additionalProperties").filter(|rest| rest.is_object());
@@ -139,7 +144,7 @@ impl Judge<'_> {
         }
     }
 
-    fn unknown(&mut self, name: &str, span: crate::diagnostic::Span, properties: &serde_json::Map<String, Value>, path: &str) {
+    fn unknown(&mut self, name: &str, span: Span, properties: &serde_json::Map<String, Value>, path: &str) {
         let place = if path.is_empty() { "the file's top level".to_owned() } else { path.to_owned() };
         let finding = Diagnostic::error(span, format!("unknown key `{name}` in {place}"));
         let mut keys: Vec<&str> = properties.keys().map(String::as_str).collect();

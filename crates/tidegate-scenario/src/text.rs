@@ -12,3 +12,15 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     });
     text.map_err(|problem| format!("cannot read {}: {problem}", path.display()))
 }
+
+/// The rows as lines of aligned columns, each indented by this many spaces.
+pub(crate) fn aligned(rows: &[Vec<String>], indent: usize) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{:indent$}{}\n", "", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,312 @@
+//! Compares every promise of a file with what is proven: a promise is kept whatever happens, or something specific is short.
+//!
+//! | promise | is proven if |
+//! |---|---|
+//! | delay, at any percentile | the bound on the delay is not above it |
+//! | loss | no packet is lost: backlogs fit the buffers, and nothing on the way discards or loses packets |
+//! | rate | the guaranteed rate suffices, or what is sent is enough and none of it is lost |
+
+use crate::guarantee::LeastRate;
+use crate::policy::Class;
+use crate::promise::{Promise, about};
+use crate::proof::{Proof, ProvenFlow, ProvenQueue};
+use crate::scenario::Variant;
+use crate::simulation::{FlowGroup, Simulation};
+use crate::units::{print_duration, print_rate, print_time};
+use serde_json::{Value, json};
+use std::fmt;
+use tidegate_core::units::{Overhead, Rate};
+use tidegate_sim::{FlowSpec, LinkId, Source};
+
+mod room;
+
+/// What a promise is given to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holder {
+    /// The flows of a table, by its index.
+    Flows(usize),
+    /// A class at the port of a link.
+    Class(LinkId, usize),
+}
+
+/// One value of a promise, beside what is proven of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// What it is given to.
+    pub holder: Holder,
+    /// The same in words: "flow `call`" or "class `voice` of link `access`".
+    pub name: String,
+    /// The promise: "delay p99 at most 20 ms".
+    pub promise: String,
+    /// What is proven, in words; or what is short.
+    pub finding: Result<String, Shortfall>,
+}
+
+/// Why a promise is not proven.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Shortfall {
+    /// The link of the port where it is short, if there is one such port.
+    pub port: Option<String>,
+    /// What is short: "delay", "rate", "buffer"; or "proof" if nothing is proven at all.
+    pub constraint: &'static str,
+    /// What there is.
+    pub has: Option<String>,
+    /// What it would need.
+    pub needs: Option<String>,
+    /// The reason in words, where numbers do not say it.
+    pub reason: Option<String>,
+    /// How far it is from being proven: the needed value by the present one, less 1. Infinite without numbers.
+    pub excess: f64,
+}
+
+impl Shortfall {
+    fn because(port: Option<String>, reason: impl Into<String>) -> Shortfall {
+        Shortfall { port, constraint: "proof", reason: Some(reason.into()), excess: f64::INFINITY, ..Shortfall::default() }
+    }
+
+    /// As JSON.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "port": self.port, "constraint": self.constraint, "has": self.has, "needs": self.needs, "reason": self.reason })
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(port) = &self.port {
+            write!(f, "link `{port}`: ")?;
+        }
+        match (&self.has, &self.needs, &self.reason) {
+            (Some(has), Some(needs), _) => write!(f, "{}: has {has}, would need {needs}", self.constraint),
+            (_, _, Some(reason)) => f.write_str(reason),
+            _ => f.write_str(self.constraint),
+        }
+    }
+}
+
+impl Claim {
+    /// True if the promise is proven.
+    pub fn is_proven(&self) -> bool {
+        self.finding.is_ok()
+    }
+
+    /// As JSON.
+    pub(crate) fn json(&self) -> Value {
+        let (proven, short) = (self.finding.as_ref().ok(), self.finding.as_ref().err().map(Shortfall::json));
+        json!({ "holder": self.name, "promise": self.promise, "proven": proven, "short": short })
+    }
+}
+
+/// Every promise of a variant, first those to flows and then those to classes, in the order of the file. Empty for a policy file.
+pub fn claims(variant: &Variant, proof: &Proof) -> Vec<Claim> {
+    let Some(simulation) = &variant.simulation else { return Vec::new() };
+    let judge = Judge { variant, simulation, proof };
+    let mut claims = Vec::new();
+    for (index, group) in simulation.groups.iter().enumerate() {
+        let Some(promise) = &group.promise else { continue };
+        let name = if group.count > 1 { format!("flow `{}` (each of {})", group.name, group.count) } else { format!("flow `{}`", group.name) };
+        let flows = || group.first..group.first + group.count;
+        let worst = |of: &dyn Fn(usize) -> Result<String, Shortfall>| flows().map(of).find(Result::is_err).unwrap_or_else(|| of(group.first));
+        let findings = [
+            promise.delay.map(|promised| judge.flows_delay(flows(), promised.picoseconds())),
+            promise.loss.map(|_| worst(&|flow| judge.flow_loss(flow))),
+            promise.rate.map(|promised| worst(&|flow| judge.flow_rate(group, flow, promised))),
+        ];
+        add(&mut claims, Holder::Flows(index), &name, promise, findings);
+    }
+    for (index, (link, &policy)) in simulation.network.links.iter().zip(&simulation.policy_of_link).enumerate() {
+        for (number, class) in variant.policies[policy].classes.iter().enumerate() {
+            let Some(promise) = &class.promise else { continue };
+            let place = Place { link: LinkId(index), class: number };
+            let findings = [
+                promise.delay.map(|promised| judge.class_delay(place, promised.picoseconds())),
+                promise.loss.map(|_| judge.room(place)),
+                promise.rate.map(|promised| judge.class_rate(place, class, promised)),
+            ];
+            let name = format!("class `{}` of link `{}`", class.name, link.name);
+            add(&mut claims, Holder::Class(place.link, number), &name, promise, findings);
+        }
+    }
+    claims
+}
+
+fn add(claims: &mut Vec<Claim>, holder: Holder, name: &str, promise: &Promise, findings: [Option<Result<String, Shortfall>>; 3]) {
+    let values = promise.texts().into_iter().zip(findings.into_iter().flatten());
+    claims.extend(values.map(|(promise, finding)| Claim { holder, name: name.to_owned(), promise, finding }));
+}
+
+/// A class at a port.
+#[derive(Clone, Copy)]
+struct Place {
+    link: LinkId,
+    class: usize,
+}
+
+struct Judge<'a> {
+    variant: &'a Variant,
+    simulation: &'a Simulation,
+    proof: &'a Proof,
+}
+
+impl Judge<'_> {
+    fn link_name(&self, link: LinkId) -> Option<String> {
+        Some(self.simulation.network.links[link.0].name.clone())
+    }
+
+    fn class(&self, place: Place) -> &Class {
+        &self.variant.policies[self.simulation.policy_of_link[place.link.0]].classes[place.class]
+    }
+
+    fn queues(&self, place: Place) -> impl Iterator<Item = &ProvenQueue> {
+        self.proof.queues.iter().filter(move |queue| queue.link == place.link && queue.class == place.class)
+    }
+
+    /// The class of a flow at a port of its path.
+    fn place(&self, flow: &FlowSpec, link: LinkId) -> Place {
+        let classifier = &self.simulation.network.links[link.0].port.classifier;
+        Place { link, class: classifier.class_of(classifier.classify(&flow.header)) }
+    }
+
+    /// The reason why a flow has no bound, and the first port of its path where it has none.
+    fn unproven(&self, flow: usize, reason: &str) -> Shortfall {
+        let flow = &self.simulation.network.flows[flow];
+        let fails = |link: &&LinkId| self.queues(self.place(flow, **link)).any(|queue| queue.delay.is_err());
+        Shortfall::because(flow.path.iter().find(fails).and_then(|link| self.link_name(*link)), reason)
+    }
+
+    fn flow(&self, flow: usize) -> Result<&ProvenFlow, Shortfall> {
+        self.proof.flows[flow].as_ref().map_err(|reason| self.unproven(flow, reason))
+    }
+
+    fn flows_delay(&self, flows: std::ops::Range<usize>, promised: u64) -> Result<String, Shortfall> {
+        let mut worst: Option<&ProvenFlow> = None;
+        for flow in flows {
+            let proven = self.flow(flow)?;
+            worst = worst.filter(|worst| worst.bound.delay >= proven.bound.delay).or(Some(proven));
+        }
+        let Some(worst) = worst else { return Ok("no flow".to_owned()) };
+        let slowest = worst.queues.iter().map(|&queue| &self.proof.queues[queue]).max_by_key(|queue| queue.delay.as_ref().ok());
+        within(worst.bound.delay, promised, slowest.and_then(|queue| self.link_name(queue.link)))
+            .map(|bound| format!("{bound}, {}", worst.bound.method.name()))
+    }
+
+    fn class_delay(&self, place: Place, promised: u64) -> Result<String, Shortfall> {
+        let mut worst = 0;
+        let mut is_used = false;
+        for queue in self.queues(place) {
+            is_used = true;
+            worst = worst.max(*queue.delay.as_ref().map_err(|reason| Shortfall::because(self.link_name(place.link), reason.as_str()))?);
+        }
+        if !is_used {
+            return Ok("no flow of the file is in it".to_owned());
+        }
+        within(worst, promised, self.link_name(place.link))
+    }
+
+    /// Succeeds if no packet of the flow is lost.
+    fn flow_loss(&self, flow: usize) -> Result<String, Shortfall> {
+        self.flow(flow)?;
+        let flow = &self.simulation.network.flows[flow];
+        for &link in &flow.path {
+            if self.simulation.network.links[link.0].impairment.loss.is_some() {
+                return Err(Shortfall::because(self.link_name(link), "the link loses packets at random"));
+            }
+            self.room(self.place(flow, link))?;
+        }
+        Ok("no packet is lost".to_owned())
+    }
+
+    fn flow_rate(&self, group: &FlowGroup, flow: usize, promised: Rate) -> Result<String, Shortfall> {
+        let spec = &self.simulation.network.flows[flow];
+        match (&spec.source, spec.path.as_slice()) {
+            (Source::Tcp(_), _) => Err(Shortfall::because(None, "what a `tcp` source sends depends on the network, and no rate of it is proven")),
+            (Source::Greedy(_), &[link]) => {
+                let place = self.place(spec, link);
+                let others = self.simulation.network.flows.iter().filter(|other| other.path.contains(&link));
+                let shares = group.count > 1 || others.filter(|other| self.place(other, link).class == place.class).count() > 1;
+                if shares {
+                    let problem = "other flows share its class, and its own part of the class's rate is not proven";
+                    return Err(Shortfall::because(self.link_name(link), problem));
+                }
+                self.guaranteed(place, promised)
+            }
+            (Source::Greedy(_), _) => Err(Shortfall::because(None, "the rate of a `greedy` source is proven over one link only")),
+            _ => {
+                self.flow_loss(flow)?;
+                self.sends(spec.source.mean_bits_per_second(), promised, None)
+            }
+        }
+    }
+
+    fn class_rate(&self, place: Place, class: &Class, promised: Rate) -> Result<String, Shortfall> {
+        let guaranteed = self.guaranteed(place, promised);
+        if guaranteed.is_ok() || class.police.as_ref().is_some_and(|police| police.ceiling().is_some()) {
+            return guaranteed;
+        }
+        // Without a guarantee: what its flows send, if all of it goes out.
+        let flows = self.simulation.network.flows.iter().filter(|flow| flow.path.contains(&place.link));
+        let own = flows.filter(|flow| self.place(flow, place.link).class == place.class);
+        let sent = own.map(|flow| flow.source.mean_bits_per_second()).try_fold(0.0, |sum, mean| Some(sum + mean?));
+        let fits = self.queues(place).all(|queue| queue.delay.is_ok()) && self.room(place).is_ok();
+        let sent = sent.filter(|_| fits).and_then(|sent| self.sends(Some(sent), promised, self.link_name(place.link)).ok());
+        sent.map_or(guaranteed, Ok)
+    }
+
+    /// Succeeds if this mean rate of frames is enough.
+    fn sends(&self, mean: Option<f64>, promised: Rate, port: Option<String>) -> Result<String, Shortfall> {
+        let Some(mean) = mean else { return Err(Shortfall::because(port, "the mean rate of its source is not known")) };
+        if mean >= promised.bits_per_second() as f64 {
+            return Ok(format!("{} are sent, and none of them is lost", about(mean)));
+        }
+        let excess = promised.bits_per_second() as f64 / mean.max(1.0) - 1.0;
+        let (has, needs) = (Some(about(mean)), Some(print_rate(promised)));
+        Err(Shortfall { port, constraint: "sent rate", has, needs, reason: None, excess })
+    }
+
+    /// Succeeds if the guaranteed rate of the class carries this rate of frames, whatever their length.
+    fn guaranteed(&self, place: Place, promised: Rate) -> Result<String, Shortfall> {
+        let port = self.link_name(place.link);
+        let class = self.class(place);
+        if !self.variant.changes.is_empty() {
+            return Err(Shortfall::because(port, "the file changes policies while it runs, and rates are proven for one policy only"));
+        }
+        let members = self.simulation.bounds_of_link[place.link.0].iter().flat_map(|node| &node.members);
+        let Some(guarantee) = members.filter(|member| member.name == class.name).map(|member| &member.guarantee).next() else {
+            return Err(Shortfall::because(port, "no rate is guaranteed to the class"));
+        };
+        let Some(rate) = guarantee.rate() else { return Err(Shortfall::because(port, guarantee.to_string())) };
+        let overhead = self.simulation.network.links[place.link.0].overhead();
+        let (frames, wire) = self.heaviest(place, overhead);
+        let carried = (u128::from(rate.floor()) * u128::from(frames) / u128::from(wire.max(1))) as u64;
+        if carried >= promised.bits_per_second() {
+            return Ok(format!("{} guaranteed while packets wait", LeastRate::whole(carried)));
+        }
+        let needed = (u128::from(promised.bits_per_second()) * u128::from(wire)).div_ceil(u128::from(frames.max(1)));
+        let needs = u64::try_from(needed).ok().and_then(|bits| Rate::new(bits).ok()).map(print_rate);
+        let excess = needed as f64 / rate.bits_per_second().max(1.0) - 1.0;
+        Err(Shortfall { port, constraint: "guaranteed rate", has: Some(rate.to_string()), needs, reason: None, excess })
+    }
+
+    /// The length of frame on which the link's overhead weighs most among those that flows of the class send, and what it takes on the wire.
+    fn heaviest(&self, place: Place, overhead: Overhead) -> (u32, u32) {
+        let flows = self.simulation.network.flows.iter().filter(|flow| flow.path.contains(&place.link));
+        let own = flows.filter(|flow| self.place(flow, place.link).class == place.class);
+        let lengths = own.flat_map(|flow| flow.source.lengths()).map(|(length, _)| length.floor().max(1.0) as u32);
+        let weights = lengths.map(|length| (length, overhead.wire_length(length)));
+        let heavier = |a: &(u32, u32), b: &(u32, u32)| (u64::from(a.1) * u64::from(b.0)).cmp(&(u64::from(b.1) * u64::from(a.0)));
+        weights.max_by(heavier).unwrap_or((1, overhead.wire_length(1)))
+    }
+}
+
+/// Succeeds if a bound in picoseconds keeps a promise.
+fn within(bound: i128, promised: u64, port: Option<String>) -> Result<String, Shortfall> {
+    let printed = print_time(bound.unsigned_abs());
+    if bound <= i128::from(promised) {
+        return Ok(printed);
+    }
+    let has = Some(print_duration(tidegate_core::units::Duration::from_picoseconds(promised)));
+    let excess = bound as f64 / (promised as f64).max(1.0) - 1.0;
+    Err(Shortfall { port, constraint: "delay", has, needs: Some(printed), reason: None, excess })
+}
+
+#[cfg(test)]
+mod tests;
