@@ -13,6 +13,7 @@ mod model;
 mod model_fit;
 mod model_rows;
 mod model_validate;
+mod plan;
 mod port_report;
 mod present;
 mod progress;
@@ -63,6 +64,8 @@ enum Command {
     Bounds(bounds::Arguments),
     /// Ask whether a further flow can be proven its promise beside those of a file, and what it could have instead
     Admit(admit::Arguments),
+    /// Find values of free keys with which every promise of a file is proven, and none of which can be lowered alone
+    Plan(plan::Arguments),
     /// Print the JSON Schema of scenario and policy files, or of machine files, for editors
     Schema {
         /// The kind of file
@@ -106,6 +109,7 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Bounds(arguments) => bounds::run(&arguments),
         Command::Admit(arguments) => admit::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Schema { kind } => check::print_schema(kind),
         Command::Disciplines => check::print_disciplines(),
     }

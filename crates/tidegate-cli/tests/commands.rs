@@ -121,6 +121,34 @@ fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
 }
 
 #[test]
+fn a_flow_is_admitted_or_refused_and_rates_are_planned() {
+    let folder = Folder::new("admission");
+    let office = "scenarios/branch-office.toml";
+    let flow = "[[flow]]\nname = \"new\"\nfrom = \"branch\"\nto = \"headquarters\"\nheader = { dscp = \"af41\" }\n\
+        traffic = { rate = \"1.5 Mbit/s\", burst = \"20 kB\", packet = \"1218 B\" }\npromise = { delay = \"100 ms\" }\n";
+    let file = folder.file("flow.toml", flow);
+    let text = expect(1, &["admit", office, "--flow", &file]);
+    assert!(text.contains("flow `new` is refused") && text.contains("traffic.burst = "), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&expect(1, &["admit", office, "--flow", &file, "--json"])).unwrap();
+    let burst = json["offers"].as_array().unwrap().iter().find_map(|offer| offer["set"]["traffic.burst"].as_str()).unwrap();
+    let smaller = format!("flow.new.traffic.burst={burst}");
+    assert!(expect(0, &["admit", office, "--flow", &file, "--set", &smaller]).contains("is admitted"));
+    let wrong = folder.file("wrong.toml", &flow.replace("20 kB", "20"));
+    let message = refused(2, &["admit", office, "--flow", &wrong]);
+    assert!(message.contains("wrong.toml:6:42") && message.contains("write a unit"), "{message}");
+    assert!(refused(2, &["admit", "scenarios/policies/home-gateway.toml", "--flow", &file]).contains("[simulation]"));
+    assert!(refused(2, &["admit", office, "--flow", &file, "--variant", "none"]).contains("has no variant `none`"));
+
+    let key = "policy.access.class.voice.rate";
+    let json: serde_json::Value = serde_json::from_str(&expect(0, &["plan", office, "--free", key, "--json"])).unwrap();
+    let planned = &json["values"][0];
+    assert!(planned["value"].as_u64().unwrap() < 2_000_000 && planned["less_breaks"].as_str().unwrap().contains("`call`"), "{json}");
+    assert!(expect(1, &["plan", office, "--free", key, "--set", "flow.call.promise.delay=6 ms"]).contains("no values were found"));
+    assert!(refused(2, &["plan", office, "--free", "policy.access.scheduler"]).contains("cannot be planned"));
+    expect(0, &["run", office, "--set", &format!("{key}={}", planned["written"].as_str().unwrap())]);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let folder = Folder::new("seeds");
     let run = |name: &str, seed: &str| {

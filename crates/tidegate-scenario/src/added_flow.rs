@@ -91,11 +91,29 @@ pub(crate) fn added_flow<'i>(text: &'i str, base: usize, findings: &mut Vec<Diag
     Some(flow)
 }
 
-/// True if the flow in this text declares its traffic.
-pub(crate) fn declares_traffic(text: &str) -> bool {
-    let Ok(root) = DeTable::parse(text) else { return false };
-    let flow = root.get_ref().get("flow").map(|flow| flow.get_ref().get(0).unwrap_or(flow));
-    flow.map_or(root.get_ref().contains_key("traffic"), |flow| flow.get_ref().get("traffic").is_some())
+/// The name of the flow in this text, if it declares its traffic.
+pub(crate) fn declaring(text: &str) -> Option<String> {
+    let root = DeTable::parse(text).ok()?.into_inner();
+    let flow = match root.get("flow") {
+        Some(flow) => flow.get_ref().get(0).unwrap_or(flow).get_ref().as_table()?,
+        None => &root,
+    };
+    flow.get("traffic")?;
+    Some(flow.get("name")?.get_ref().as_str()?.to_owned())
+}
+
+/// Overrides with those of the declared `traffic` of this flow as what it becomes.
+pub(crate) fn as_contract(overrides: &[String], flow: &str) -> Vec<String> {
+    let prefix = format!("flow.{flow}.traffic.");
+    let become_contract = |change: &String| {
+        let found = change.trim_start().strip_prefix(&prefix).and_then(|rest| {
+            let (key, value) = rest.split_once('=')?;
+            let (_, becomes) = TRAFFIC_KEYS.iter().find(|known| known.0 == key.trim())?;
+            Some(becomes.iter().map(|key| format!("flow.{flow}.{key}={value}")).collect())
+        });
+        found.unwrap_or_else(|| vec![change.clone()])
+    };
+    overrides.iter().flat_map(become_contract).collect()
 }
 
 /// Replaces the declared traffic by a source and a shaping sender.
@@ -130,7 +148,11 @@ fn declare(table: &mut DeTable<'_>, span: Span, findings: &mut Vec<Diagnostic>) 
         let Some((written, value)) = keys.get_key_value(key) else { continue };
         for (part, name) in becomes.iter().filter_map(|key| key.split_once('.')) {
             let name = Spanned::new(written.span(), name.into());
-            if part == "source" { source.insert(name, value.clone()) } else { shape.insert(name, value.clone()) };
+            if part == "source" {
+                source.insert(name, value.clone())
+            } else {
+                shape.insert(name, value.clone())
+            };
         }
     }
     table.insert(text("source"), Spanned::new(place.clone(), DeValue::Table(source)));

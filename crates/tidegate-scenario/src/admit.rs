@@ -3,8 +3,8 @@
 //! The flow joins those of the file, and the same proof as for any file decides. A refusal says what is short at which port. Each offer is a
 //! change of the flow alone, and was admitted when it was tried.
 
-use crate::added_flow::declares_traffic;
-use crate::diagnostic::{Diagnostic, Problems, Severity, alternatives};
+use crate::added_flow::{as_contract, declaring};
+use crate::diagnostic::{Problems, alternatives};
 use crate::proof::Proof;
 use crate::proven::{Claim, Holder, claims};
 use crate::scenario::{Draft, Scenario, Variant};
@@ -86,20 +86,38 @@ impl Answer {
 /// Everything that is wrong with the file, the flow or an override.
 pub fn admit(path: &Path, flow: &Path, overrides: &[String], variant: Option<&str>) -> Result<Answer, Problems> {
     let text = read_text(flow).map_err(Problems::of_file)?;
+    let declaring = declaring(&text);
+    let overrides = declaring.as_ref().map_or_else(|| overrides.to_vec(), |name| as_contract(overrides, name));
     let mut draft = Draft::beside(path)?;
-    let file = draft.load(overrides)?;
-    let name = chosen(&file, variant)?;
-    draft.only = Some(name.clone());
     draft.flow = Some((flow.display().to_string(), text));
-    let mut desk = Desk { draft, overrides, before: Vec::new() };
-    let before = file.variants.iter().find(|variant| variant.name == name).and_then(|variant| Some(claims(variant, &Proof::of(variant)?)));
-    desk.before = before.unwrap_or_default();
+    let with_flow = draft.load(&overrides)?;
+    let name = chosen(&with_flow, variant)?;
+    draft.only = Some(name.clone());
+    // Without the flow, nothing can be set of it.
+    let joined =
+        with_flow.variants.iter().find(|variant| variant.name == name).and_then(|variant| variant.simulation.as_ref()?.groups.last());
+    let of_flow = joined.map_or_else(String::new, |group| format!("flow.{}.", group.name));
+    let of_file: Vec<String> = overrides.iter().filter(|change| !change.trim_start().starts_with(&of_flow)).cloned().collect();
+    let asking = draft.flow.take();
+    let file = draft.load(&of_file)?;
+    draft.flow = asking;
+    let before = Proof::of(&file.variants[0]).map(|proof| claims(&file.variants[0], &proof)).unwrap_or_default();
+    let mut desk = Desk { draft, overrides, declares: declaring.is_some(), before };
     let trial = desk.try_with(&[])?;
     let (own, others) = desk.judged(&trial);
     let unproven = desk.before.iter().filter(|claim| !claim.is_proven()).cloned().collect();
     let (proven, flow) = (trial.proven(), trial.name().to_owned());
-    let mut answer =
-        Answer { source: file.source, variant: name, flow, proven, own, others, unproven, offers: Vec::new(), warnings: trial.warnings.clone() };
+    let mut answer = Answer {
+        source: file.source,
+        variant: name,
+        flow,
+        proven,
+        own,
+        others,
+        unproven,
+        offers: Vec::new(),
+        warnings: trial.warnings.clone(),
+    };
     if !answer.is_admitted() {
         answer.offers = offers::offers(&mut desk, &trial);
     }
@@ -108,26 +126,26 @@ pub fn admit(path: &Path, flow: &Path, overrides: &[String], variant: Option<&st
 
 /// The name of the variant to use.
 pub(crate) fn chosen(file: &Scenario, variant: Option<&str>) -> Result<String, Problems> {
-    let problem = |problem: String| {
-        let finding = Diagnostic { severity: Severity::Error, ..Diagnostic::error(0..0, problem) };
-        Problems { diagnostics: vec![Diagnostic { span: None, ..finding }], sources: Default::default() }
-    };
     let first = &file.variants[0];
     if first.simulation.is_none() {
-        return Err(problem(format!("{} has no flows to prove anything of: it is a policy file; add [simulation], [[link]] and [[flow]]", file.source)));
+        let problem =
+            format!("{} has no flows to prove anything of: it is a policy file; add [simulation], [[link]] and [[flow]]", file.source);
+        return Err(Problems::of_file(problem));
     }
     let Some(name) = variant else { return Ok(first.name.clone()) };
     if file.variants.iter().any(|known| known.name == name) {
         return Ok(name.to_owned());
     }
     let known = alternatives(file.variants.iter().map(|known| known.name.as_str())).replace(" or ", " and ");
-    Err(problem(format!("{} has no variant `{name}`; it has {known}", file.source)))
+    Err(Problems::of_file(format!("{} has no variant `{name}`; it has {known}", file.source)))
 }
 
 /// Where requests are tried.
-struct Desk<'a> {
+struct Desk {
     draft: Draft,
-    overrides: &'a [String],
+    overrides: Vec<String>,
+    /// True if the flow declares its traffic in place of a source.
+    declares: bool,
     /// The promises of the file without the flow.
     before: Vec<Claim>,
 }
@@ -139,29 +157,25 @@ struct Trial {
     warnings: Option<Problems>,
 }
 
-impl Desk<'_> {
+impl Desk {
     /// The file with the flow in place, under further overrides.
     fn try_with(&mut self, changes: &[String]) -> Result<Trial, Problems> {
         let overrides: Vec<String> = self.overrides.iter().chain(changes).cloned().collect();
         let mut scenario = self.draft.load(&overrides)?;
         let variant = scenario.variants.swap_remove(0);
-        let proof = Proof::of(&variant).unwrap_or(Proof { flows: Vec::new(), queues: Vec::new() });
+        let proof = Proof::of(&variant).ok_or_else(|| Problems::of_file("the file has no flows".to_owned()))?;
         Ok(Trial { variant, proof, warnings: scenario.warnings })
     }
 
     /// The promises of the flow, and those of the file that were proven without it.
     fn judged(&self, trial: &Trial) -> (Vec<Claim>, Vec<Claim>) {
         let group = Holder::Flows(trial.group());
-        let (own, others): (Vec<Claim>, Vec<Claim>) = claims(&trial.variant, &trial.proof).into_iter().partition(|claim| claim.holder == group);
+        let (own, others): (Vec<Claim>, Vec<Claim>) =
+            claims(&trial.variant, &trial.proof).into_iter().partition(|claim| claim.holder == group);
         let was_proven = |claim: &Claim| {
             self.before.iter().any(|before| before.is_proven() && (&before.name, &before.promise) == (&claim.name, &claim.promise))
         };
         (own, others.into_iter().filter(was_proven).collect())
-    }
-
-    /// True if the flow declares its traffic in place of a source.
-    fn declares_traffic(&self) -> bool {
-        self.draft.flow.as_ref().is_some_and(|(_, text)| declares_traffic(text))
     }
 
     /// The bound of the flow under further overrides, if it is admitted then.
@@ -184,7 +198,9 @@ impl Trial {
 
     /// What is proven of the flow; of several equal ones, of the one with the largest bound.
     fn proven(&self) -> Result<Admission, String> {
-        let Some((simulation, group)) = self.variant.simulation.as_ref().and_then(|simulation| Some((simulation, simulation.groups.last()?))) else {
+        let Some((simulation, group)) =
+            self.variant.simulation.as_ref().and_then(|simulation| Some((simulation, simulation.groups.last()?)))
+        else {
             return Err("the file has no flows".to_owned());
         };
         let flows: Vec<_> = self.proof.flows[group.first..group.first + group.count].iter().collect();
@@ -192,12 +208,15 @@ impl Trial {
             return Err(reason.clone());
         }
         let Some(flow) = flows.into_iter().flatten().max_by_key(|flow| flow.bound.delay) else { return Err("no flow".to_owned()) };
+        let header = &simulation.network.flows[group.first].header;
         let hops = flow.queues.iter().zip(&flow.bound.backlogs).map(|(&queue, &backlog)| {
             let queue = &self.proof.queues[queue];
             let LinkId(link) = queue.link;
+            let classifier = &simulation.network.links[link].port.classifier;
+            let class = classifier.class_of(classifier.classify(header));
             Hop {
                 link: simulation.network.links[link].name.clone(),
-                class: self.variant.policies[simulation.policy_of_link[link]].classes[queue.class].name.clone(),
+                class: self.variant.policies[simulation.policy_of_link[link]].classes[class].name.clone(),
                 delay: queue.delay.as_ref().map(|delay| delay.unsigned_abs()).map_err(Clone::clone),
                 backlog,
             }
@@ -280,6 +299,3 @@ pub fn json(answer: &Answer) -> Value {
 fn picoseconds(time: u128) -> Option<u64> {
     u64::try_from(time).ok()
 }
-
-#[cfg(test)]
-mod tests;

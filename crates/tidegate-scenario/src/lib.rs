@@ -16,6 +16,7 @@
 //! | [`proof`] | what is proven of every flow and queue before it runs |
 //! | [`proven`] | every promise beside what is proven of it |
 //! | [`admit`] | whether a further flow can be proven its promise, and what it could have instead |
+//! | [`plan`] | values of free keys with which every promise is proven |
 //! | [`machine`] | machine files: a machine that forwards frames, its flows, and a question |
 //! | [`units`] | quantities, read and printed |
 //! | [`bounds`] | bounds of every flow and queue; guaranteed rates and longest gaps of every port |
@@ -48,6 +49,7 @@ pub mod diagnostic;
 pub mod guarantee;
 pub mod machine;
 mod partition;
+pub mod plan;
 pub mod policy;
 pub mod promise;
 pub mod proof;
@@ -69,6 +71,7 @@ mod detail;
 mod document;
 mod endpoint;
 mod extent;
+mod free;
 mod header;
 mod leaves;
 mod overhead;

@@ -129,6 +129,22 @@ impl<'i> Override<'i> {
         by_name.or(by_number).ok_or_else(|| self.missing(segment, &format!("`{done}`"), array.iter().filter_map(name_of)))
     }
 
+    /// The value that a dotted key names, as far as there is one.
+    pub fn find<'a>(key: &str, root: &'a DeTable<'i>) -> Option<&'a DeValue<'i>> {
+        let mut segments = key.split('.').map(str::trim);
+        let mut value = root.get(segments.next()?)?.get_ref();
+        for segment in segments {
+            value = match value {
+                DeValue::Array(array) => {
+                    let by_number = || segment.parse::<usize>().ok()?.checked_sub(1);
+                    array.get(array.iter().position(|element| name_of(element) == Some(segment)).or_else(by_number)?)?.get_ref()
+                }
+                value => value.get(segment)?.get_ref(),
+            };
+        }
+        Some(value)
+    }
+
     /// Makes the change.
     ///
     /// # Errors

@@ -15,8 +15,10 @@ use crate::simulation::{FlowGroup, Simulation};
 use crate::units::{print_duration, print_rate, print_time};
 use serde_json::{Value, json};
 use std::fmt;
+use tidegate_core::registry::SchedulerKind;
 use tidegate_core::units::{Overhead, Rate};
-use tidegate_sim::{FlowSpec, LinkId, Source};
+use tidegate_sim::source::OnOff;
+use tidegate_sim::{FlowSpec, Holding, LinkId, Source};
 
 mod room;
 
@@ -53,7 +55,7 @@ pub struct Shortfall {
     pub has: Option<String>,
     /// What it would need.
     pub needs: Option<String>,
-    /// The reason in words, where numbers do not say it.
+    /// The reason in words, where numbers alone do not say it.
     pub reason: Option<String>,
     /// How far it is from being proven: the needed value by the present one, less 1. Infinite without numbers.
     pub excess: f64,
@@ -76,7 +78,10 @@ impl fmt::Display for Shortfall {
             write!(f, "link `{port}`: ")?;
         }
         match (&self.has, &self.needs, &self.reason) {
-            (Some(has), Some(needs), _) => write!(f, "{}: has {has}, would need {needs}", self.constraint),
+            (Some(has), Some(needs), reason) => {
+                write!(f, "{}: has {has}, would need {needs}", self.constraint)?;
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, ", because {reason}"))
+            }
             (_, _, Some(reason)) => f.write_str(reason),
             _ => f.write_str(self.constraint),
         }
@@ -103,9 +108,11 @@ pub fn claims(variant: &Variant, proof: &Proof) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (index, group) in simulation.groups.iter().enumerate() {
         let Some(promise) = &group.promise else { continue };
-        let name = if group.count > 1 { format!("flow `{}` (each of {})", group.name, group.count) } else { format!("flow `{}`", group.name) };
+        let name =
+            if group.count > 1 { format!("flow `{}` (each of {})", group.name, group.count) } else { format!("flow `{}`", group.name) };
         let flows = || group.first..group.first + group.count;
-        let worst = |of: &dyn Fn(usize) -> Result<String, Shortfall>| flows().map(of).find(Result::is_err).unwrap_or_else(|| of(group.first));
+        let worst =
+            |of: &dyn Fn(usize) -> Result<String, Shortfall>| flows().map(of).find(Result::is_err).unwrap_or_else(|| of(group.first));
         let findings = [
             promise.delay.map(|promised| judge.flows_delay(flows(), promised.picoseconds())),
             promise.loss.map(|_| worst(&|flow| judge.flow_loss(flow))),
@@ -156,8 +163,28 @@ impl Judge<'_> {
         &self.variant.policies[self.simulation.policy_of_link[place.link.0]].classes[place.class]
     }
 
-    fn queues(&self, place: Place) -> impl Iterator<Item = &ProvenQueue> {
-        self.proof.queues.iter().filter(move |queue| queue.link == place.link && queue.class == place.class)
+    /// The queues of a class. What one first-in first-out scheduler serves is proven as one queue, under the first of its classes: all of the port's
+    /// count then.
+    fn queues(&self, place: Place) -> Vec<&ProvenQueue> {
+        let of_port = || self.proof.queues.iter().filter(|queue| queue.link == place.link);
+        let own: Vec<&ProvenQueue> = of_port().filter(|queue| queue.class == place.class).collect();
+        if own.is_empty() && self.merges(place.link) && self.is_used(place) { of_port().collect() } else { own }
+    }
+
+    /// True if a first-in first-out scheduler serves several classes of the port.
+    fn merges(&self, link: LinkId) -> bool {
+        let policy = &self.variant.policies[self.simulation.policy_of_link[link.0]];
+        policy.scheduler == SchedulerKind::Fifo || policy.groups.iter().any(|group| group.scheduler == SchedulerKind::Fifo)
+    }
+
+    /// The flows that pass the port in this class.
+    fn flows_of(&self, place: Place) -> impl Iterator<Item = &FlowSpec> {
+        let flows = self.simulation.network.flows.iter().filter(move |flow| flow.path.contains(&place.link));
+        flows.filter(move |flow| self.place(flow, place.link).class == place.class)
+    }
+
+    fn is_used(&self, place: Place) -> bool {
+        self.flows_of(place).next().is_some()
     }
 
     /// The class of a flow at a port of its path.
@@ -169,7 +196,7 @@ impl Judge<'_> {
     /// The reason why a flow has no bound, and the first port of its path where it has none.
     fn unproven(&self, flow: usize, reason: &str) -> Shortfall {
         let flow = &self.simulation.network.flows[flow];
-        let fails = |link: &&LinkId| self.queues(self.place(flow, **link)).any(|queue| queue.delay.is_err());
+        let fails = |link: &&LinkId| self.queues(self.place(flow, **link)).iter().any(|queue| queue.delay.is_err());
         Shortfall::because(flow.path.iter().find(fails).and_then(|link| self.link_name(*link)), reason)
     }
 
@@ -185,19 +212,47 @@ impl Judge<'_> {
         }
         let Some(worst) = worst else { return Ok("no flow".to_owned()) };
         let slowest = worst.queues.iter().map(|&queue| &self.proof.queues[queue]).max_by_key(|queue| queue.delay.as_ref().ok());
-        within(worst.bound.delay, promised, slowest.and_then(|queue| self.link_name(queue.link)))
-            .map(|bound| format!("{bound}, {}", worst.bound.method.name()))
+        let found = within(worst.bound.delay, promised, slowest.and_then(|queue| self.link_name(queue.link)));
+        let full = worst.limited.first().and_then(|&hop| worst.queues.get(hop)).map(|&queue| &self.proof.queues[queue]);
+        match (found, full) {
+            (Ok(bound), _) => Ok(format!("{bound}, {}", worst.bound.method.name())),
+            (Err(short), Some(full)) => Err(Shortfall { reason: Some(self.full(Place { link: full.link, class: full.class })), ..short }),
+            (short, None) => short,
+        }
+    }
+
+    /// The reason why nothing but the size of its buffer bounds what waits in a class.
+    fn full(&self, place: Place) -> String {
+        let unlimited = |flow: &FlowSpec| match &flow.source {
+            _ if flow.shaping.is_some() => None,
+            Source::Poisson(_) => Some("poisson"),
+            Source::OnOff(OnOff { on: Holding::Exponential { .. } | Holding::Pareto { .. }, .. }) => Some("on-off"),
+            Source::Greedy(_) => Some("greedy"),
+            Source::Tcp(_) => Some("tcp"),
+            _ => None,
+        };
+        let found = self.flows_of(place).find_map(|flow| Some((flow, unlimited(flow)?)));
+        let of = |(flow, kind): (&FlowSpec, &str)| match kind {
+            "on-off" => format!(
+                "nothing but its peak limits source `{kind}` of flow `{}`, and only the size of the buffer bounds what waits",
+                flow.name
+            ),
+            _ => format!("source `{kind}` of flow `{}` is not limited, and only the size of the buffer bounds what waits", flow.name),
+        };
+        found.map_or_else(|| "more may come than is served, and only the size of the buffer bounds what waits".to_owned(), of)
     }
 
     fn class_delay(&self, place: Place, promised: u64) -> Result<String, Shortfall> {
-        let mut worst = 0;
-        let mut is_used = false;
-        for queue in self.queues(place) {
-            is_used = true;
-            worst = worst.max(*queue.delay.as_ref().map_err(|reason| Shortfall::because(self.link_name(place.link), reason.as_str()))?);
-        }
-        if !is_used {
+        let queues = self.queues(place);
+        if queues.is_empty() && !self.is_used(place) {
             return Ok("no flow of the file is in it".to_owned());
+        }
+        if queues.is_empty() {
+            return Err(Shortfall::because(self.link_name(place.link), "no bound is computed for its queues"));
+        }
+        let mut worst = 0;
+        for queue in queues {
+            worst = worst.max(*queue.delay.as_ref().map_err(|reason| Shortfall::because(self.link_name(place.link), reason.as_str()))?);
         }
         within(worst, promised, self.link_name(place.link))
     }
@@ -218,12 +273,12 @@ impl Judge<'_> {
     fn flow_rate(&self, group: &FlowGroup, flow: usize, promised: Rate) -> Result<String, Shortfall> {
         let spec = &self.simulation.network.flows[flow];
         match (&spec.source, spec.path.as_slice()) {
-            (Source::Tcp(_), _) => Err(Shortfall::because(None, "what a `tcp` source sends depends on the network, and no rate of it is proven")),
+            (Source::Tcp(_), _) => {
+                Err(Shortfall::because(None, "what a `tcp` source sends depends on the network, and no rate of it is proven"))
+            }
             (Source::Greedy(_), &[link]) => {
                 let place = self.place(spec, link);
-                let others = self.simulation.network.flows.iter().filter(|other| other.path.contains(&link));
-                let shares = group.count > 1 || others.filter(|other| self.place(other, link).class == place.class).count() > 1;
-                if shares {
+                if group.count > 1 || self.flows_of(place).count() > 1 {
                     let problem = "other flows share its class, and its own part of the class's rate is not proven";
                     return Err(Shortfall::because(self.link_name(link), problem));
                 }
@@ -243,10 +298,8 @@ impl Judge<'_> {
             return guaranteed;
         }
         // Without a guarantee: what its flows send, if all of it goes out.
-        let flows = self.simulation.network.flows.iter().filter(|flow| flow.path.contains(&place.link));
-        let own = flows.filter(|flow| self.place(flow, place.link).class == place.class);
-        let sent = own.map(|flow| flow.source.mean_bits_per_second()).try_fold(0.0, |sum, mean| Some(sum + mean?));
-        let fits = self.queues(place).all(|queue| queue.delay.is_ok()) && self.room(place).is_ok();
+        let sent = self.flows_of(place).map(|flow| flow.source.mean_bits_per_second()).try_fold(0.0, |sum, mean| Some(sum + mean?));
+        let fits = self.is_used(place) && self.room(place).is_ok();
         let sent = sent.filter(|_| fits).and_then(|sent| self.sends(Some(sent), promised, self.link_name(place.link)).ok());
         sent.map_or(guaranteed, Ok)
     }
@@ -288,9 +341,7 @@ impl Judge<'_> {
 
     /// The length of frame on which the link's overhead weighs most among those that flows of the class send, and what it takes on the wire.
     fn heaviest(&self, place: Place, overhead: Overhead) -> (u32, u32) {
-        let flows = self.simulation.network.flows.iter().filter(|flow| flow.path.contains(&place.link));
-        let own = flows.filter(|flow| self.place(flow, place.link).class == place.class);
-        let lengths = own.flat_map(|flow| flow.source.lengths()).map(|(length, _)| length.floor().max(1.0) as u32);
+        let lengths = self.flows_of(place).flat_map(|flow| flow.source.lengths()).map(|(length, _)| length.floor().max(1.0) as u32);
         let weights = lengths.map(|length| (length, overhead.wire_length(length)));
         let heavier = |a: &(u32, u32), b: &(u32, u32)| (u64::from(a.1) * u64::from(b.0)).cmp(&(u64::from(b.1) * u64::from(a.0)));
         weights.max_by(heavier).unwrap_or((1, overhead.wire_length(1)))

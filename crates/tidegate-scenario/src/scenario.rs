@@ -14,6 +14,7 @@ use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
 use crate::text::read_text;
 use crate::units::print_duration;
+use crate::value::Scalar;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -156,9 +157,22 @@ impl Draft {
         Ok(Draft { name: path.display().to_string(), text, captures, flow: None, only: None })
     }
 
-    /// The text of the file.
-    pub fn text(&self) -> &str {
-        &self.text
+    /// The single value of a dotted key in the chosen variant under these overrides; `None` if there is none.
+    pub fn value(&self, key: &str, overrides: &[String]) -> Option<Scalar<'static>> {
+        let mut root = DeTable::parse(&self.text).ok()?;
+        let variants = root.get_ref().get("variant").and_then(|variants| variants.get_ref().as_array());
+        let named = |variant: &Spanned<DeValue<'_>>| structure::name_of(variant) == self.only.as_deref();
+        let chosen = variants.and_then(|variants| variants.iter().position(named)).unwrap_or(0);
+        let set = changes_of_variants(&root).into_iter().nth(chosen).unwrap_or_default();
+        let own = overrides.iter().filter_map(|change| Override::parse(change, 0).ok());
+        for change in set.into_iter().chain(own) {
+            change.apply(root.get_mut(), schema()).ok()?;
+        }
+        Some(match structure::scalar(Override::find(key, root.get_ref())?) {
+            Scalar::Text(text) => Scalar::Text(text.into_owned().into()),
+            Scalar::Integer(integer) => Scalar::Integer(integer),
+            _ => return None,
+        })
     }
 
     /// Loads it under these overrides.

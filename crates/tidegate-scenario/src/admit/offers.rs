@@ -42,27 +42,26 @@ impl Offer {
 }
 
 /// Everything that is admitted of: a longer delay, a lower rate, a smaller burst, another class.
-pub(super) fn offers(desk: &mut Desk<'_>, refused: &Trial) -> Vec<Offer> {
+pub(super) fn offers(desk: &mut Desk, refused: &Trial) -> Vec<Offer> {
     let Some(simulation) = &refused.variant.simulation else { return Vec::new() };
     let Some(flow) = simulation.groups.last().and_then(|group| simulation.network.flows.get(group.first)) else { return Vec::new() };
-    let declares = desk.declares_traffic();
-    let mut asking = Asking { desk, name: refused.name(), refused, flow, declares };
-    let found = [asking.smallest_delay(), asking.largest_rate(), asking.largest_burst()];
-    let mut offers: Vec<Offer> = found.into_iter().flatten().collect();
+    let mut asking = Asking { desk, name: refused.name(), refused, flow };
+    let mut offers: Vec<Offer> = asking.smallest_delay().into_iter().collect();
+    let (rate, burst) = (asking.largest_rate(), asking.largest_burst());
+    let less = if rate.is_none() && burst.is_none() { asking.less_of_both() } else { None };
+    offers.extend([rate, burst, less].into_iter().flatten());
     offers.extend(asking.other_classes());
     offers
 }
 
-struct Asking<'a, 'd> {
-    desk: &'a mut Desk<'d>,
+struct Asking<'a> {
+    desk: &'a mut Desk,
     name: &'a str,
     refused: &'a Trial,
     flow: &'a FlowSpec,
-    /// True if the flow declares its traffic in place of a source.
-    declares: bool,
 }
 
-impl Asking<'_, '_> {
+impl Asking<'_> {
     /// The bound if the flow is admitted with these keys.
     fn tried(&mut self, set: &[(&str, String)]) -> Option<u128> {
         let changes: Vec<String> = set.iter().map(|(key, value)| format!("flow.{}.{key}={value}", self.name)).collect();
@@ -92,25 +91,40 @@ impl Asking<'_, '_> {
 
     fn largest_rate(&mut self) -> Option<Offer> {
         let (asked, keys, shown): (Rate, &'static [&'static str], &str) = match (&self.flow.shaping, &self.flow.source) {
-            (Some(contract), _) if self.declares => (contract.rate, &["source.rate", "shape.rate"], "traffic.rate"),
+            (Some(contract), _) if self.desk.declares => (contract.rate, &["source.rate", "shape.rate"], "traffic.rate"),
             (Some(contract), _) => (contract.rate, &["shape.rate"], "shape.rate"),
             (None, Source::Cbr(Cbr { rate, .. })) => (*rate, &["source.rate"], "source.rate"),
             (None, Source::OnOff(OnOff { peak, .. })) => (*peak, &["source.peak"], "source.peak"),
             _ => return None,
         };
-        let written = |rate: u64| Rate::new(rate).map_or_else(|_| "\"0 bit/s\"".to_owned(), |rate| format!("\"{}\"", print_rate(rate)));
-        let set = |rate: u64| keys.iter().map(|&key| (key, written(rate))).collect();
+        let set = |rate: u64| keys.iter().map(|&key| (key, written_rate(rate))).collect();
         let (rate, bound) = self.largest(asked.bits_per_second(), step(asked.bits_per_second()), &set)?;
-        Some(Offer { what: "largest rate", set: vec![(shown.to_owned(), written(rate))], remark: None, bound })
+        Some(Offer { what: "largest rate", set: vec![(shown.to_owned(), written_rate(rate))], remark: None, bound })
+    }
+
+    /// The largest part, in percent, of both rate and burst of a contract.
+    fn less_of_both(&mut self) -> Option<Offer> {
+        let contract = self.flow.shaping?;
+        let (rates, table): (&'static [&'static str], &str) =
+            if self.desk.declares { (&["source.rate", "shape.rate"], "traffic") } else { (&["shape.rate"], "shape") };
+        let part = |percent: u64| (contract.rate.bits_per_second() * percent / 100, u64::from(contract.burst) * percent / 100);
+        let set = |percent: u64| {
+            let (rate, burst) = part(percent);
+            let rates = rates.iter().map(|&key| (key, written_rate(rate)));
+            rates.chain([("shape.burst", written_size(burst))]).collect()
+        };
+        let (percent, bound) = self.largest(100, 1, &set)?;
+        let (rate, burst) = part(percent);
+        let set = vec![(format!("{table}.rate"), written_rate(rate)), (format!("{table}.burst"), written_size(burst))];
+        Some(Offer { what: "less of both", set, remark: Some(format!("{percent} %")), bound })
     }
 
     fn largest_burst(&mut self) -> Option<Offer> {
-        let written = |bytes: u64| format!("\"{}\"", print_size(bytes));
         if let Some(contract) = self.flow.shaping {
-            let shown = if self.declares { "traffic.burst" } else { "shape.burst" };
+            let shown = if self.desk.declares { "traffic.burst" } else { "shape.burst" };
             let asked = u64::from(contract.burst);
-            let (burst, bound) = self.largest(asked, step(asked), &|burst| vec![("shape.burst", written(burst))])?;
-            return Some(Offer { what: "largest burst", set: vec![(shown.to_owned(), written(burst))], remark: None, bound });
+            let (burst, bound) = self.largest(asked, step(asked), &|burst| vec![("shape.burst", written_size(burst))])?;
+            return Some(Offer { what: "largest burst", set: vec![(shown.to_owned(), written_size(burst))], remark: None, bound });
         }
         // Without a contract: the sender shapes to a tenth more than it sends on average, on the wire of its first link.
         let link = &self.refused.variant.simulation.as_ref()?.network.links[self.flow.path.first()?.0];
@@ -121,7 +135,7 @@ impl Asking<'_, '_> {
         let digit = 10f64.powf((mean.log10().floor() - 1.0).max(0.0));
         let rate = Rate::new(((mean / digit).ceil() * digit) as u64).ok()?;
         let rate = format!("\"{}\"", print_rate(rate));
-        let set = |burst: u64| vec![("shape.rate", rate.clone()), ("shape.burst", written(burst))];
+        let set = |burst: u64| vec![("shape.rate", rate.clone()), ("shape.burst", written_size(burst))];
         let (burst, bound) = self.largest(packet * MOST_PACKETS, packet, &set)?;
         let set = set(burst).into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         Some(Offer { what: "shape to", set, remark: Some("the delay counts from the shaper on".to_owned()), bound })
@@ -141,10 +155,23 @@ impl Asking<'_, '_> {
             transport.dscp = dscp;
             let classes = self.classes(&header);
             let remark = self.named(&classes);
-            if seen.insert(classes)
-                && let Some(bound) = self.tried(&[("header.dscp", written.clone())])
-            {
-                offers.push(Offer { what: "another class", set: vec![("header.dscp".to_owned(), written)], remark: Some(remark), bound });
+            if !seen.insert(classes) {
+                continue;
+            }
+            let mut set = vec![("header.dscp", written)];
+            let mut bound = self.tried(&set);
+            if bound.is_none() {
+                // Perhaps with the delay that this class gives.
+                let change = format!("flow.{}.header.dscp={}", self.name, set[0].1);
+                let given = self.desk.try_with(&[change]).ok().and_then(|trial| trial.proven().ok());
+                if let Some(given) = given {
+                    set.push(("promise.delay", format!("\"{}\"", print_time(given.delay))));
+                    bound = self.tried(&set);
+                }
+            }
+            if let Some(bound) = bound {
+                let set = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+                offers.push(Offer { what: "another class", set, remark: Some(remark), bound });
             }
         }
         offers
@@ -172,6 +199,15 @@ impl Asking<'_, '_> {
         }
         format!("class {}", names.join(", "))
     }
+}
+
+/// A rate as it is written in a file. One that no file can have stays what it is, and is refused when it is tried.
+fn written_rate(rate: u64) -> String {
+    Rate::new(rate).map_or_else(|_| format!("\"{rate} bit/s\""), |rate| format!("\"{}\"", print_rate(rate)))
+}
+
+fn written_size(bytes: u64) -> String {
+    format!("\"{}\"", print_size(bytes))
 }
 
 /// A step that leaves four significant digits.

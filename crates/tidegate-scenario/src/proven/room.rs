@@ -41,13 +41,18 @@ impl Judge<'_> {
         let shortest = self.shortest(place);
         let mut total = 0;
         let mut missing = None;
-        for queue in self.proof.queues.iter().filter(|queue| queue.link == place.link && members.contains(&queue.class)) {
-            match &queue.backlog {
-                Ok(bits) => total += bits.div_ceil(8),
-                Err(reason) => missing = missing.or(Some((queue, reason))),
+        let counts = |queue: &&ProvenQueue| queue.link == place.link && (members.contains(&queue.class) || self.merges(place.link));
+        for queue in self.proof.queues.iter().filter(counts) {
+            match self.bytes(queue) {
+                Ok(bytes) => total += bytes,
+                Err(reason) => missing = missing.or(Some((queue.class, reason))),
             }
         }
-        let own = self.queues(place).map(|queue| bytes(queue, &because)).collect::<Result<Vec<u64>, Shortfall>>()?;
+        let own = self.queues(place);
+        if own.is_empty() && self.is_used(place) {
+            return Err(because("no bound is computed for its queues".to_owned()));
+        }
+        let own = own.into_iter().map(|queue| self.bytes(queue)).collect::<Result<Vec<u64>, String>>().map_err(because)?;
         let fits = missing.is_none() && holds(buffer.limit, total, shortest) && total / u64::from(shortest) <= u64::from(most);
         let queues: u64 = members.iter().map(|&member| u64::from(policy.classes[member].queues)).sum();
         let longest = u64::from(policy.longest_frame);
@@ -59,8 +64,8 @@ impl Judge<'_> {
             _ => false,
         };
         if !fits && !is_protected {
-            if let Some((queue, reason)) = missing {
-                let name = &policy.classes[queue.class].name;
+            if let Some((class, reason)) = missing {
+                let name = &policy.classes[class].name;
                 return Err(because(format!("class `{name}` may fill the buffer: {reason}")));
             }
             let (packets, count) = (total / u64::from(shortest), matches!(buffer.limit, Limit::Packets(_)));
@@ -78,6 +83,14 @@ impl Judge<'_> {
         Ok("no packet is lost".to_owned())
     }
 
+    /// The bytes that a queue may hold, on the wire: not less than those of its frames.
+    fn bytes(&self, queue: &ProvenQueue) -> Result<u64, String> {
+        if queue.is_limited {
+            return Err(self.full(Place { link: queue.link, class: queue.class }));
+        }
+        queue.backlog.as_ref().map(|bits| bits.div_ceil(8)).map_err(String::clone)
+    }
+
     /// The fewest bytes that a packet of any flow takes on the link.
     fn shortest(&self, place: Place) -> u32 {
         let overhead = self.simulation.network.links[place.link.0].overhead();
@@ -89,11 +102,6 @@ impl Judge<'_> {
         let least = flows.map(|flow| shortest(&flow.source)).min().unwrap_or(SHORTEST_UNKNOWN);
         overhead.wire_length(least.max(1)).max(1)
     }
-}
-
-/// The bytes that a queue may hold, on the wire: not less than those of its frames.
-fn bytes(queue: &ProvenQueue, because: &dyn Fn(String) -> Shortfall) -> Result<u64, Shortfall> {
-    queue.backlog.as_ref().map(|bits| bits.div_ceil(8)).map_err(|reason| because(reason.clone()))
 }
 
 /// True if this many bytes, in packets of at least `shortest`, are within the limit.
