@@ -1,32 +1,24 @@
 //! Plans a file: values of free keys with which every promise is proven, and none of which can be lowered alone.
 //!
 //! Each set of values that is tried is the file under those values, and the proof of that file decides. Bisection looks for the least value
-//! of a key; what it assumes about the order of values is checked at the end, where each value less one step has to break something.
+//! of a key. What it assumes is checked at the end: each value less one step has to break something.
 
 use crate::admit::chosen;
 use crate::diagnostic::Problems;
-use crate::proof::Proof;
-use crate::proven::{Claim, Shortfall, claims};
+use crate::proven::{Claim, Shortfall};
 use crate::scenario::Draft;
 use crate::text::aligned;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
+use trials::Trials;
 
 mod search;
+mod trials;
 
 pub use crate::free::{Free, Quantity};
-
-/// What a plan makes small.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Minimise {
-    /// The sum of the values, which all count in one unit.
-    #[default]
-    Sum,
-    /// One factor common to all values of the file.
-    Factor,
-}
+pub use trials::{Failure, Minimise, Plan, Planned};
 
 /// What is asked of a plan.
 #[derive(Clone, Copy, Debug)]
@@ -58,43 +50,6 @@ pub struct Answer {
     pub warnings: Option<Problems>,
 }
 
-/// Values with which every promise is proven.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// One for each free key.
-    pub values: Vec<Planned>,
-    /// The common factor in thousandths, if that was to be small.
-    pub factor: Option<u64>,
-    /// Every promise of the file.
-    pub claims: Vec<Claim>,
-}
-
-/// The planned value of a key.
-#[derive(Clone, Debug)]
-pub struct Planned {
-    /// The key.
-    pub free: Free,
-    /// Its value.
-    pub value: u64,
-    /// One step less breaks something.
-    pub step: u64,
-    /// What that breaks.
-    pub limit: String,
-    /// With a common factor: the least value of this key while the others keep theirs.
-    pub alone: Option<u64>,
-}
-
-/// Why there is no plan.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// The values that came closest.
-    pub closest: Vec<(Free, u64)>,
-    /// The promises that are not proven with them.
-    pub broken: Vec<Claim>,
-    /// What more of the values would break: why the file is not valid then.
-    pub obstacle: Option<String>,
-}
-
 /// Plans the file.
 ///
 /// # Errors
@@ -124,86 +79,6 @@ pub fn plan(request: &Request<'_>) -> Result<Answer, Problems> {
     }
     let found = search::search(&mut trials, of_file, request.minimise);
     Ok(Answer { source: file.source, variant: name, minimise: request.minimise, plan: found, warnings: file.warnings })
-}
-
-/// What became of values that were tried.
-#[derive(Clone, Debug)]
-enum Outcome {
-    /// Every promise is proven.
-    Kept,
-    /// These are not.
-    Broken(Vec<Claim>),
-    /// The file is not valid with them.
-    Invalid(String),
-}
-
-impl Outcome {
-    const fn is_kept(&self) -> bool {
-        matches!(self, Outcome::Kept)
-    }
-
-    /// How far the values are from keeping all promises: those without numbers first, then by how much others are exceeded.
-    fn distance(&self) -> (usize, f64) {
-        match self {
-            Outcome::Kept => (0, 0.0),
-            Outcome::Invalid(_) => (usize::MAX, f64::INFINITY),
-            Outcome::Broken(claims) => {
-                let excesses: Vec<f64> = claims.iter().filter_map(|claim| claim.finding.as_ref().err()).map(|short| short.excess).collect();
-                let finite = excesses.iter().filter(|excess| excess.is_finite());
-                (excesses.iter().filter(|excess| excess.is_infinite()).count(), finite.sum())
-            }
-        }
-    }
-
-    /// What is broken first, in words.
-    fn reason(&self) -> String {
-        match self {
-            Outcome::Kept => "nothing".to_owned(),
-            Outcome::Broken(claims) => claims.first().map_or_else(String::new, |claim| format!("{}, {}", claim.name, claim.promise)),
-            Outcome::Invalid(problem) => problem.clone(),
-        }
-    }
-}
-
-/// Values that are tried, each set once.
-struct Trials<'a> {
-    draft: Draft,
-    overrides: &'a [String],
-    free: Vec<Free>,
-    known: HashMap<Vec<u64>, Outcome>,
-}
-
-impl Trials<'_> {
-    /// Every promise under these values.
-    fn claims(&mut self, values: &[u64]) -> Result<Vec<Claim>, Problems> {
-        let set = self.free.iter().zip(values).map(|(free, &value)| free.set(value));
-        let overrides: Vec<String> = self.overrides.iter().cloned().chain(set).collect();
-        let scenario = self.draft.load(&overrides)?;
-        let variant = &scenario.variants[0];
-        Ok(Proof::of(variant).map(|proof| claims(variant, &proof)).unwrap_or_default())
-    }
-
-    fn outcome(&mut self, values: &[u64]) -> Outcome {
-        if let Some(known) = self.known.get(values) {
-            return known.clone();
-        }
-        let impossible = self.free.iter().zip(values).find(|(free, value)| !free.can_be(**value));
-        let outcome = if let Some((free, &value)) = impossible {
-            Outcome::Invalid(format!("{} cannot be {}", free.key, free.print(value)))
-        } else {
-            match self.claims(values) {
-                Ok(claims) if claims.iter().all(Claim::is_proven) => Outcome::Kept,
-                Ok(claims) => Outcome::Broken(claims.into_iter().filter(|claim| !claim.is_proven()).collect()),
-                Err(problems) => Outcome::Invalid(problems.diagnostics.first().map(|first| first.problem.clone()).unwrap_or_default()),
-            }
-        };
-        self.known.insert(values.to_vec(), outcome.clone());
-        outcome
-    }
-
-    fn is_kept(&mut self, values: &[u64]) -> bool {
-        self.outcome(values).is_kept()
-    }
 }
 
 /// The answer as text.
@@ -258,21 +133,6 @@ pub fn text(answer: &Answer) -> String {
         }
     }
     text
-}
-
-impl Plan {
-    /// The sum of the values, if they have one.
-    pub fn sum(&self) -> Option<u64> {
-        let first = &self.values.first()?.free;
-        self.values.iter().all(|planned| first.adds_to(&planned.free)).then(|| self.values.iter().map(|planned| planned.value).sum())
-    }
-}
-
-impl Free {
-    /// True if both count in one unit.
-    fn adds_to(&self, other: &Free) -> bool {
-        std::mem::discriminant(&self.quantity) == std::mem::discriminant(&other.quantity)
-    }
 }
 
 /// The answer as JSON. Values are in bit/s, picoseconds, bytes or packets, and as they are written.

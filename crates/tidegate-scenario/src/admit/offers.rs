@@ -1,6 +1,6 @@
 //! What a refused flow could have instead. Every offer was tried by the same proof before it is made.
 
-use super::{Desk, Trial, picoseconds};
+use super::desk::{Desk, Trial, picoseconds};
 use crate::header::DSCP_NAMES;
 use crate::units::{print_rate, print_size, print_time};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The search for values: from the file's, up until every promise is proven, and down again key by key.
 
-use super::{Failure, Minimise, Outcome, Plan, Planned, Trials};
+use super::trials::{Failure, Minimise, Outcome, Plan, Planned, Trials};
 use crate::free::step;
 
 /// The largest common factor that is tried is 2^(24/4) = 64.
