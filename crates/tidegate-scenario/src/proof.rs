@@ -94,7 +94,7 @@ impl Proof {
         let simulation: &Simulation = variant.simulation.as_ref()?;
         let policies: Vec<&Policy> =
             (0..simulation.network.links.len()).map(|link| simulation.policy(LinkId(link), &variant.policies)).collect();
-        let mut queues = Queues::new(&simulation.network, policies);
+        let mut queues = Queues::new(&simulation.network, policies, &variant.changes);
         let strands = match paths::strands(&mut queues, variant) {
             Ok(strands) => strands,
             Err(reason) => {

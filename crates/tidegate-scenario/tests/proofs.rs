@@ -43,6 +43,42 @@ fn read(path: &Path) -> Scenario {
     load(path, &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
+/// A change makes the first link twenty times as fast. What it carries from then on is all that limits the second.
+#[test]
+fn a_link_that_becomes_faster_brings_more_from_then_on() {
+    let text = |rate: &str| {
+        let link = |name: &str, from: &str, to: &str| {
+            format!("[[link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\npolicy = \"{name}\"\n")
+        };
+        let policy = |name: &str, rate: &str| {
+            format!("[policy.{name}]\nrate = \"{rate} Mbit/s\"\nscheduler = \"fifo\"\n[[policy.{name}.class]]\nname = \"all\"\n")
+        };
+        policy("one", "5")
+            + &policy("two", "10")
+            + "[simulation]\nduration = \"1 s\"\n"
+            + &link("one", "a", "b")
+            + &link("two", "b", "c")
+            + "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"c\"\nsource = { kind = \"greedy\", packet = \"1000 B\", window = \"10 packets\" }\n"
+            + "[[flow]]\nname = \"call\"\nfrom = \"b\"\nto = \"c\"\nsource = { kind = \"cbr\", packet = \"200 B\", interval = \"20 ms\" }\n"
+            + &format!("[[change]]\nat = \"0.5 s\"\nset = {{ \"policy.one.rate\" = \"{rate} Mbit/s\" }}\n")
+    };
+    let compared = |rate: &str| {
+        let scenario = parse_str("change.toml", &text(rate)).unwrap_or_else(|problems| panic!("{problems}"));
+        let variant = &scenario.variants[0];
+        compared(variant, variant.simulation.as_ref().unwrap().experiment)
+    };
+    // A slower link still brought 5 Mbit/s before.
+    let names = |found: &[(String, i128, i128)]| found.iter().map(|flow| flow.0.clone()).collect::<Vec<_>>();
+    for rate in ["2", "9"] {
+        let found = compared(rate);
+        assert_eq!(names(&found), ["call"], "at {rate} Mbit/s");
+        assert!(found.iter().all(|(_, bound, longest)| longest <= bound), "at {rate} Mbit/s: {found:?}");
+    }
+    for (_, bound, longest) in compared("100") {
+        assert!(longest <= bound, "{longest} ps, bound {bound} ps");
+    }
+}
+
 #[test]
 fn no_packet_of_a_scenario_is_later_than_its_bound() {
     for path in scenarios() {

@@ -171,13 +171,14 @@ fn policed(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<Arrival> 
 
 /// What the line of a hop carries of a bundle, in the bundle's bits; `None` where packets are collected from cells.
 pub(super) fn line(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<Arrival> {
-    let link = &queues.network.links[bundle.links[hop].0];
+    let LinkId(number) = bundle.links[hop];
+    let link = &queues.network.links[number];
     let overhead = link.overhead();
     if overhead == Overhead::Aal5 && (link.cells || link.adapter.is_some()) {
         return None;
     }
     let longest = 8 * u64::from(overhead.wire_length(bundle.lengths.1));
-    let curve = Arrival::token_bucket(longest, link.port.rate.bits_per_second());
+    let curve = Arrival::token_bucket(longest, queues.highest_rates[number]);
     bundle.wire.most(&curve, bundle.lengths, overhead).ok()
 }
 

@@ -1,5 +1,6 @@
 //! The queues that flows pass, numbered as they are met; queues that one first-in first-out scheduler serves are one.
 
+use crate::change::PolicyChange;
 use crate::policy::Policy;
 use std::collections::HashMap;
 use tidegate_core::buffer::BufferField;
@@ -23,15 +24,21 @@ pub(super) struct Queues<'a> {
     pub network: &'a Network,
     /// The policy of each link.
     pub policies: Vec<&'a Policy>,
+    /// The highest rate that each link has at any time, in bit/s.
+    pub highest_rates: Vec<u64>,
     /// The queues in use, each the first of those that it shares its place with.
     pub all: Vec<Queue>,
     number_of: HashMap<Queue, usize>,
 }
 
 impl<'a> Queues<'a> {
-    /// Of ports with these policies; no queue is in use.
-    pub(super) fn new(network: &'a Network, policies: Vec<&'a Policy>) -> Queues<'a> {
-        Queues { network, policies, all: Vec::new(), number_of: HashMap::new() }
+    /// Of ports with these policies, and their rates after changes; no queue is in use.
+    pub(super) fn new(network: &'a Network, policies: Vec<&'a Policy>, changes: &[PolicyChange]) -> Queues<'a> {
+        let mut highest_rates: Vec<u64> = network.links.iter().map(|link| link.port.rate.bits_per_second()).collect();
+        for (link, port) in changes.iter().flat_map(|change| &change.ports) {
+            highest_rates[link.0] = highest_rates[link.0].max(port.rate.bits_per_second());
+        }
+        Queues { network, policies, highest_rates, all: Vec::new(), number_of: HashMap::new() }
     }
 
     /// The number of a queue, which is in use from now on.
