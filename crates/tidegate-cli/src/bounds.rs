@@ -63,8 +63,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         method: arguments.method.map(Method::from),
         detail: if arguments.all || arguments.json { Detail::All } else { Detail::First },
     };
-    let progress = Progress::new(scenario.variants.len() as u64, "proving bounds {wide_bar} {pos} of {len} variants  {elapsed}");
-    let report = Report::of(&scenario, question, &|done| progress.at(done as u64));
+    let progress = Progress::new(1000, "proving bounds {wide_bar} {percent} %  {left}");
+    let report = Report::of(&scenario, question, &|done| progress.at((done * 1000.0) as u64));
     drop(progress);
     let report = report.map_err(|problem| Failure::BadInput(format!("error: {problem}")))?;
     let text = if arguments.json { format!("{:#}", report.json()) } else { report.text() };

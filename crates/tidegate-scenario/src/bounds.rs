@@ -114,11 +114,11 @@ pub struct Report<'s> {
 }
 
 impl<'s> Report<'s> {
-    /// Proves what is asked of a file; `progress` is called with the number of variants that are done.
+    /// Proves what is asked of a file; `progress` is told which part of it is done, from 0 to 1.
     ///
     /// # Errors
     /// One sentence: a question about flows of a file that has none, or about a flow that it does not have.
-    pub fn of(scenario: &'s Scenario, question: Question, progress: &dyn Fn(usize)) -> Result<Report<'s>, String> {
+    pub fn of(scenario: &'s Scenario, question: Question, progress: &dyn Fn(f64)) -> Result<Report<'s>, String> {
         let has_flows = scenario.variants.iter().any(|variant| variant.simulation.is_some());
         match &question.flow {
             _ if !has_flows && (question.flow.is_some() || question.method.is_some()) => {
@@ -129,9 +129,12 @@ impl<'s> Report<'s> {
         }
         let shown = question.detail.of(scenario.variants.len());
         let prove = |(index, variant): (usize, &Variant)| {
-            let proof = if index < shown { Proof::of(variant) } else { None };
-            progress(index + 1);
-            proof
+            let simulation = variant.simulation.as_ref().filter(|_| index < shown)?;
+            let of_method = matches!(question.method, Some(Method::PayMultiplexingOnce | Method::Program));
+            let asked = proven::asked(simulation, question.flow.as_deref());
+            let by_all = |flow: usize| (of_method || question.flow.is_some()) && asked.contains(&flow);
+            let part = |done: usize, all: usize| progress((index as f64 + done as f64 / all.max(1) as f64) / shown as f64);
+            Proof::in_detail(variant, &by_all, &part)
         };
         let proofs = scenario.variants.iter().enumerate().map(prove).collect();
         Ok(Report { scenario, question, proofs })

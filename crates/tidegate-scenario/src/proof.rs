@@ -37,6 +37,8 @@ mod port;
 mod queues;
 mod stages;
 
+pub(crate) use queues::sharing;
+
 /// What is proven of one variant.
 #[derive(Clone, Debug)]
 pub struct Proof {
@@ -44,11 +46,11 @@ pub struct Proof {
     pub flows: Vec<Result<ProvenFlow, String>>,
     /// Of each queue that flows pass, link by link. Queues that one first-in first-out scheduler serves are one, under the first of them.
     pub queues: Vec<ProvenQueue>,
-    /// False if flows take more than [`MOST_PATHS`] paths: their bounds are by TFA++ and SFA then, which cost least.
+    /// False if flows take more than [`MOST_PATHS`] paths: bounds are by TFA++ and SFA then, which cost least, but for flows asked for in detail.
     pub is_by_all_methods: bool,
 }
 
-/// The most distinct paths for which [`Proof::of`] uses all methods.
+/// The most distinct paths for which all methods are used unasked.
 pub const MOST_PATHS: usize = 200;
 
 /// What is proven of a flow.
@@ -82,15 +84,11 @@ pub struct ProvenQueue {
 impl Proof {
     /// Proves what can be proven of a variant; `None` for a policy file, which has no flows.
     pub fn of(variant: &Variant) -> Option<Proof> {
-        Proof::by(variant, MOST_PATHS)
+        Proof::in_detail(variant, &|_| false, &|_, _| {})
     }
 
-    /// The same by all methods, however many paths there are.
-    pub fn by_all_methods(variant: &Variant) -> Option<Proof> {
-        Proof::by(variant, usize::MAX)
-    }
-
-    fn by(variant: &Variant, most_paths: usize) -> Option<Proof> {
+    /// The same by all methods for these flows, however many paths there are; `progress` is told how many paths of how many are done.
+    pub fn in_detail(variant: &Variant, by_all: &dyn Fn(usize) -> bool, progress: &dyn Fn(usize, usize)) -> Option<Proof> {
         let simulation: &Simulation = variant.simulation.as_ref()?;
         let policies: Vec<&Policy> =
             (0..simulation.network.links.len()).map(|link| simulation.policy(LinkId(link), &variant.policies)).collect();
@@ -104,7 +102,7 @@ impl Proof {
         };
         let changing: HashSet<LinkId> = variant.changes.iter().flat_map(|change| &change.ports).map(|(link, _)| *link).collect();
         let solved = network::solve(&queues, bundles::bundles(&strands), &changing);
-        Some(Assembly { queues: &queues, strands: &strands, solved: &solved }.proof(most_paths))
+        Some(Assembly { queues: &queues, strands: &strands, solved: &solved }.proof(by_all, progress))
     }
 }
 
@@ -116,7 +114,7 @@ struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    fn proof(&self, most_paths: usize) -> Proof {
+    fn proof(&self, by_all: &dyn Fn(usize) -> bool, progress: &dyn Fn(usize, usize)) -> Proof {
         let Solved { network, total, bundles, unproven, held, .. } = self.solved;
         // Queues in the order of links.
         let mut order: Vec<usize> = (0..self.queues.all.len()).collect();
@@ -140,14 +138,20 @@ impl Assembly<'_> {
             }
         };
         let proven: Vec<ProvenQueue> = order.iter().map(of_queue).collect();
-        let is_by_all_methods = self.solved.segments.len() <= most_paths;
+        let count = self.solved.segments.len();
+        let are_few = count <= MOST_PATHS;
+        let mut in_detail = vec![are_few; count];
+        let bundles_and_places = bundles.iter().zip(&self.solved.at);
+        let asked = bundles_and_places.filter(|(bundle, _)| bundle.strands.iter().any(|&strand| by_all(self.strands[strand].flow)));
+        asked.flat_map(|(_, at)| at.iter().flatten()).for_each(|&(segment, _)| in_detail[segment] = true);
         let end_to_end = EndToEnd::new(network);
         // The bound of each segment, once.
         let of_segment = |segment: usize| {
+            progress(segment, count);
             let end_to_end = end_to_end.as_ref().map_err(Clone::clone)?;
-            if is_by_all_methods { end_to_end.flow(segment) } else { end_to_end.quick_flow(segment) }
+            if in_detail[segment] { end_to_end.flow(segment) } else { end_to_end.quick_flow(segment) }
         };
-        let segments: Vec<Result<Bound, NoBound>> = (0..self.solved.segments.len()).map(of_segment).collect();
+        let segments: Vec<Result<Bound, NoBound>> = (0..count).map(of_segment).collect();
         let of_bundle: Vec<Result<Bound, Failure>> = (0..bundles.len()).map(|bundle| self.bundle(bundle, &segments)).collect();
         let mut flows: Vec<Option<Result<ProvenFlow, String>>> = vec![None; self.queues.network.flows.len()];
         for (number, bundle) in bundles.iter().enumerate() {
@@ -171,7 +175,7 @@ impl Assembly<'_> {
             }
         }
         let flows = flows.into_iter().map(|flow| flow.unwrap_or_else(|| Err("it sends no packets".to_owned())));
-        Proof { flows: flows.collect(), queues: proven, is_by_all_methods }
+        Proof { flows: flows.collect(), queues: proven, is_by_all_methods: in_detail.iter().all(|&is_asked| is_asked) }
     }
 
     /// The bound of a bundle: of its segments in a row.

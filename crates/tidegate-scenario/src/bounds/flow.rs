@@ -1,7 +1,7 @@
 //! Prints all that is proven of one flow: what each method gives, and what happens hop by hop.
 
-use super::flows::{ASSUMPTIONS, Equal, equals};
-use super::proven::{Outcome, Proven, judged, promised, whole};
+use super::flows::{Equal, FULL_BUFFER, equals, write_assumptions};
+use super::proven::{Buffers, Outcome, Proven, buffers, by, judged, promised, whole};
 use super::queues::Overflow;
 use super::rows::write_rows;
 use crate::proof::ProvenFlow;
@@ -35,8 +35,8 @@ fn write_row(text: &mut String, proven: &Proven<'_>, row: &Equal<'_>, overflows:
     }
     let _infallible = write!(text, "\nflow {}{names} over {}: ", row.name(), path.join(", "));
     match (&row.outcome, &proven.proof.flows[first]) {
-        (Outcome::Bound { delay, method, .. }, Ok(of_flow)) => {
-            let _infallible = writeln!(text, "delay at most {}, by {}", print_time(whole(*delay).into()), method.name());
+        (Outcome::Bound { delay, method, buffers, .. }, Ok(of_flow)) => {
+            let _infallible = writeln!(text, "delay at most {}, by {}", print_time(whole(*delay).into()), by(*method, *buffers));
             if let Some(promised) = promised(row.group) {
                 let _infallible = writeln!(text, "    promised {}", judged(promised, *delay));
             }
@@ -47,8 +47,9 @@ fn write_row(text: &mut String, proven: &Proven<'_>, row: &Equal<'_>, overflows:
                 text,
                 "    * {propagation} of it is propagation; delays at hops are for that hop alone, and need not add up to the bound"
             );
-            for assumption in ASSUMPTIONS {
-                let _infallible = writeln!(text, "    * {assumption}");
+            write_assumptions(text);
+            if *buffers != Buffers::Nowhere {
+                let _infallible = writeln!(text, "    * {FULL_BUFFER}");
             }
         }
         (Outcome::None(reason), of_flow) => {
@@ -67,17 +68,20 @@ fn write_bound(text: &mut String, proven: &Proven<'_>, of_flow: &ProvenFlow, ove
     let rate = Rate::new(output.rate()).map_or_else(|_| format!("{} bit/s", output.rate()), print_rate);
     let (jitter, burst) = (print_time(whole(of_flow.bound.jitter).into()), print_data(output.burst_bits()));
     let _infallible = writeln!(text, "    jitter at most {jitter}; leaves with bursts of up to {burst}, in the long run at {rate}");
-    let found = of_flow.bound.all.iter().zip(Method::ALL).map(|(found, method)| {
-        let found = found.as_ref().map_or_else(|reason| format!("none: {reason}"), |&delay| print_time(whole(delay).into()));
-        vec![method.name().to_owned(), found]
-    });
-    let heads = ["method", "delay at most"].map(str::to_owned).to_vec();
-    write_rows(text, &std::iter::once(heads).chain(found).collect::<Vec<_>>());
+    if buffers(of_flow) != Buffers::Everywhere {
+        let found = of_flow.bound.all.iter().zip(Method::ALL).map(|(found, method)| {
+            let found = found.as_ref().map_or_else(|reason| format!("none: {reason}"), |&delay| print_time(whole(delay).into()));
+            vec![method.name().to_owned(), found]
+        });
+        let heads = ["method", "delay at most"].map(str::to_owned).to_vec();
+        write_rows(text, &std::iter::once(heads).chain(found).collect::<Vec<_>>());
+    }
     let mut rows =
         vec![["hop", "link", "class", "delay at most", "of it in the queue", "in the queue", "buffer"].map(str::to_owned).to_vec()];
     for (hop, (&index, &backlog)) in of_flow.queues.iter().zip(&of_flow.bound.backlogs).enumerate() {
         let queue = &proven.proof.queues[index];
-        let delay = queue.delay.as_ref().map_or_else(|_| "-".to_owned(), |&delay| print_time(whole(delay).into()));
+        let by_buffer = if of_flow.limited.contains(&hop) { " (buffer)" } else { "" };
+        let delay = queue.delay.as_ref().map_or_else(|_| "-".to_owned(), |&delay| print_time(whole(delay).into()) + by_buffer);
         let waiting = queue.backlog.as_ref().map_or_else(|_| "-".to_owned(), |&bits| print_data(bits));
         let link = proven.link(queue.link).to_owned();
         rows.push(vec![(hop + 1).to_string(), link, proven.place(queue), delay, print_data(backlog), waiting, overflows[index].in_words()]);

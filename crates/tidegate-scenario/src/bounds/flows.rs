@@ -1,7 +1,8 @@
 //! Prints what is proven of flows: a row for the equal flows of a table, and one line each for the description of the file.
 
-use super::proven::{Outcome, Proven, is_proven, judged, key, promised, whole};
+use super::proven::{Buffers, Outcome, Proven, by, is_proven, judged, key, promised, whole};
 use super::rows::write_rows;
+use crate::proof::MOST_PATHS;
 use crate::simulation::FlowGroup;
 use crate::units::{print_data, print_duration, print_time};
 use serde_json::{Map, Value, json};
@@ -65,8 +66,8 @@ pub(super) fn write_flows(text: &mut String, proven: &Proven<'_>) {
     for row in &all[..proven.question.detail.of(all.len())] {
         let mut cells = vec![row.name(), proven.path(row.flows[0])];
         match &row.outcome {
-            Outcome::Bound { delay, method, jitter, burst } => {
-                cells.extend([print_time(whole(*delay).into()), method.name().to_owned()]);
+            Outcome::Bound { delay, method, jitter, burst, buffers } => {
+                cells.extend([print_time(whole(*delay).into()), by(*method, *buffers)]);
                 cells.extend([print_time(whole(*jitter).into()), print_data(*burst)]);
                 cells.extend(has_promises.then(|| row.promise()));
             }
@@ -81,17 +82,35 @@ pub(super) fn write_flows(text: &mut String, proven: &Proven<'_>) {
     write_rows(text, &rows);
     *text += &proven.question.detail.rest(all.len(), "rows");
     if all.iter().any(|row| matches!(row.outcome, Outcome::Bound { .. })) {
-        for assumption in ASSUMPTIONS {
-            let _infallible = writeln!(text, "    * {assumption}");
-        }
+        write_assumptions(text);
+    }
+    if all.iter().any(|row| matches!(row.outcome, Outcome::Bound { buffers: Buffers::Somewhere | Buffers::Everywhere, .. })) {
+        let _infallible = writeln!(text, "    * {FULL_BUFFER}");
+    }
+    if !proven.proof.is_by_all_methods && proven.question.method.is_none() {
+        let _infallible = writeln!(
+            text,
+            "    * more than {MOST_PATHS} paths: by TFA++ and SFA; `--flow` uses all methods for its flows, `--method` for all"
+        );
     }
 }
 
 /// What bounds rest on.
-pub(super) const ASSUMPTIONS: [&str; 2] = [
+const ASSUMPTIONS: [&str; 2] = [
     "a bound holds for every packet, from its last bit at the first port to its last bit at the end of the path, propagation included",
     "it holds while every source keeps to the file, and for packets that are not lost",
 ];
+
+/// What a bound by a buffer rests on.
+pub(super) const FULL_BUFFER: &str =
+    "`buffer`: a hop that nothing else bounds; packets that leave it have waited for a full buffer at most, and others may be dropped";
+
+/// The lines about what bounds rest on.
+pub(super) fn write_assumptions(text: &mut String) {
+    for assumption in ASSUMPTIONS {
+        let _infallible = writeln!(text, "    * {assumption}");
+    }
+}
 
 /// The flows that are asked for as JSON, one by one.
 pub(super) fn flows_json(proven: &Proven<'_>) -> Vec<Value> {
@@ -123,7 +142,9 @@ fn flow_json(proven: &Proven<'_>, group: &FlowGroup, flow: usize) -> Value {
 }
 
 fn bound_json(proven: &Proven<'_>, flow: usize, outcome: &Outcome) -> Value {
-    let (Outcome::Bound { delay, method, jitter, burst }, Ok(of_flow)) = (outcome, &proven.proof.flows[flow]) else { return Value::Null };
+    let (Outcome::Bound { delay, method, jitter, burst, .. }, Ok(of_flow)) = (outcome, &proven.proof.flows[flow]) else {
+        return Value::Null;
+    };
     let (mut methods, mut reasons) = (Map::new(), Map::new());
     for (found, method) in of_flow.bound.all.iter().zip(Method::ALL) {
         methods.insert(key(method).to_owned(), found.as_ref().ok().map(|&delay| whole(delay)).into());
@@ -131,10 +152,17 @@ fn bound_json(proven: &Proven<'_>, flow: usize, outcome: &Outcome) -> Value {
             reasons.insert(key(method).to_owned(), reason.to_string().into());
         }
     }
-    let hops = of_flow.queues.iter().zip(&of_flow.bound.backlogs).map(|(&index, &backlog)| {
+    let hops = of_flow.queues.iter().zip(&of_flow.bound.backlogs).enumerate().map(|(hop, (&index, &backlog))| {
         let queue = &proven.proof.queues[index];
         let delay = queue.delay.as_ref().ok().map(|&delay| whole(delay));
-        json!({ "link": proven.link(queue.link), "class": proven.class(queue).name, "queue": queue.queue + 1, "delay_ps": delay, "backlog_bits": backlog })
+        json!({
+            "link": proven.link(queue.link),
+            "class": proven.class(queue).name,
+            "queue": queue.queue + 1,
+            "delay_ps": delay,
+            "backlog_bits": backlog,
+            "is_by_buffer": of_flow.limited.contains(&hop),
+        })
     });
     json!({
         "delay_ps": whole(*delay),

@@ -2,7 +2,7 @@
 
 use crate::detail::Detail;
 use crate::policy::{Class, Policy};
-use crate::proof::{Proof, ProvenQueue};
+use crate::proof::{Proof, ProvenFlow, ProvenQueue, sharing};
 use crate::scenario::Variant;
 use crate::simulation::{FlowGroup, Simulation};
 use crate::units::print_duration;
@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use tidegate_bounds::end_to_end::Method;
 use tidegate_bounds::quantity::Picoseconds;
+use tidegate_core::registry::SchedulerKind;
 use tidegate_core::units::Duration;
 use tidegate_sim::LinkId;
 
@@ -41,9 +42,56 @@ pub(super) fn key(method: Method) -> &'static str {
     }
 }
 
+/// The flows that a name asks for: those of a table, or one by itself. `None` asks for all.
+pub(super) fn asked(simulation: &Simulation, name: Option<&str>) -> HashSet<usize> {
+    groups(simulation, name).into_iter().flat_map(|group| group.1).collect()
+}
+
+/// The same, by table.
+fn groups<'s>(simulation: &'s Simulation, name: Option<&str>) -> Vec<(&'s FlowGroup, Range<usize>)> {
+    let of_group = |group: &'s FlowGroup| {
+        let all = group.first..group.first + group.count;
+        let named = |name: &str, flow: usize| simulation.network.flows[flow].name == name;
+        match name {
+            Some(name) if name != group.name => all.clone().find(|&flow| named(name, flow)).map(|flow| (group, flow..flow + 1)),
+            _ => Some((group, all)),
+        }
+    };
+    simulation.groups.iter().filter_map(of_group).collect()
+}
+
+/// Where full buffers bound the delay of a flow.
+pub(super) fn buffers(proven: &ProvenFlow) -> Buffers {
+    match proven.limited.len() {
+        0 => Buffers::Nowhere,
+        all if all == proven.queues.len() => Buffers::Everywhere,
+        _ => Buffers::Somewhere,
+    }
+}
+
+/// The method, and whether buffers are part of the bound.
+pub(super) fn by(method: Method, buffers: Buffers) -> String {
+    match buffers {
+        Buffers::Nowhere => method.name().to_owned(),
+        Buffers::Somewhere => format!("{}, buffer", method.name()),
+        Buffers::Everywhere => "buffer".to_owned(),
+    }
+}
+
 /// A time of a proof, which is below 2^64 ps and not negative.
 pub(super) fn whole(time: Picoseconds) -> u64 {
     u64::try_from(time.max(0)).unwrap_or(u64::MAX)
+}
+
+/// Whether full buffers bound the delay, for packets that leave: others may be dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Buffers {
+    /// At no hop.
+    Nowhere,
+    /// At some hops.
+    Somewhere,
+    /// At every hop.
+    Everywhere,
 }
 
 /// What is printed of a flow.
@@ -59,6 +107,8 @@ pub(super) enum Outcome {
         jitter: Picoseconds,
         /// The burst with which it leaves, in bits.
         burst: u64,
+        /// What bounds it besides.
+        buffers: Buffers,
     },
     /// Why there is none.
     None(String),
@@ -80,28 +130,16 @@ impl<'s> Proven<'s> {
 
     /// The tables of flows that are asked for, each with its flows that are.
     pub fn groups(&self) -> Vec<(&'s FlowGroup, Range<usize>)> {
-        let groups = self.simulation.groups.iter();
-        let asked = |group: &'s FlowGroup| Some((group, self.asked(group)?));
-        groups.filter_map(asked).collect()
-    }
-
-    fn asked(&self, group: &FlowGroup) -> Option<Range<usize>> {
-        let all = group.first..group.first + group.count;
-        match &self.question.flow {
-            Some(name) if *name != group.name => {
-                let named = |&flow: &usize| self.simulation.network.flows[flow].name == *name;
-                all.clone().find(named).map(|flow| flow..flow + 1)
-            }
-            _ => Some(all),
-        }
+        groups(self.simulation, self.question.flow.as_deref())
     }
 
     /// What is printed of a flow.
     pub fn outcome(&self, flow: usize) -> Outcome {
-        let bound = match &self.proof.flows[flow] {
-            Ok(proven) => &proven.bound,
+        let proven = match &self.proof.flows[flow] {
+            Ok(proven) => proven,
             Err(reason) => return Outcome::None(reason.clone()),
         };
+        let bound = &proven.bound;
         let (delay, method) = match self.question.method {
             None => (bound.delay, bound.method),
             Some(method) => match &bound.all[method as usize] {
@@ -109,7 +147,7 @@ impl<'s> Proven<'s> {
                 Err(reason) => return Outcome::None(format!("{}: {reason}", method.name())),
             },
         };
-        Outcome::Bound { delay, method, jitter: bound.jitter, burst: bound.output.burst_bits() }
+        Outcome::Bound { delay, method, jitter: bound.jitter, burst: bound.output.burst_bits(), buffers: buffers(proven) }
     }
 
     /// The queues on the paths of the flows that are asked for; `None` if all queues are.
@@ -135,17 +173,41 @@ impl<'s> Proven<'s> {
     }
 
     pub fn policy(&self, link: LinkId) -> &'s Policy {
-        &self.variant.policies[self.simulation.policy_of_link[link.0]]
+        self.simulation.policy(link, &self.variant.policies)
+    }
+
+    /// The classes whose packets are in a queue; the first is that of the queue.
+    pub fn classes(&self, queue: &ProvenQueue) -> Vec<&'s Class> {
+        let policy = self.policy(queue.link);
+        sharing(policy, queue.class, queue.queue).into_iter().map(|class| &policy.classes[class]).collect()
     }
 
     pub fn class(&self, queue: &ProvenQueue) -> &'s Class {
         &self.policy(queue.link).classes[queue.class]
     }
 
-    /// The class, and the queue if it has several: the first is 1.
+    /// The classes, and the queue if one has several: the first is 1.
     pub fn place(&self, queue: &ProvenQueue) -> String {
         let class = self.class(queue);
-        if class.queues == 1 { class.name.clone() } else { format!("{} queue {}", class.name, queue.queue + 1) }
+        if is_one_of_several(class) {
+            return format!("{} queue {}", class.name, queue.queue + 1);
+        }
+        match &self.classes(queue)[..] {
+            classes if classes.len() <= 3 => classes.iter().map(|class| class.name.as_str()).collect::<Vec<_>>().join(", "),
+            classes => format!("{} and {} more classes", class.name, classes.len() - 1),
+        }
+    }
+
+    /// Why nothing is proven of a queue, without its own name, and the flow that causes it.
+    pub fn cause<'r>(&self, queue: &ProvenQueue, reason: &'r str) -> (&'r str, Option<&'r str>) {
+        let own = format!("class `{}` at link `{}`", self.class(queue).name, self.link(queue.link));
+        let Some(rest) = reason.strip_prefix(&own) else { return (reason, None) };
+        let of_flow = rest.strip_prefix(", which `").and_then(|rest| rest.split_once("` passes: "));
+        match (of_flow, rest.strip_prefix(": ")) {
+            (Some((flow, cause)), _) => (cause, Some(flow)),
+            (None, Some(cause)) => (cause, None),
+            (None, None) => (reason, None),
+        }
     }
 
     /// The links of a flow, of a long path the first and the last.
@@ -156,6 +218,11 @@ impl<'s> Proven<'s> {
             _ => path.join(", "),
         }
     }
+}
+
+/// True if each queue of the class is one by itself for the proof.
+pub(super) fn is_one_of_several(class: &Class) -> bool {
+    class.queues > 1 && (class.places || class.queue_scheduler != SchedulerKind::Fifo)
 }
 
 /// The promised delay of a group, if it has one.

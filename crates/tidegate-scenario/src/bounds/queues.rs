@@ -1,22 +1,28 @@
 //! Prints what is proven of queues, and whether the buffers that hold them may overflow.
 
-use super::proven::{Proven, whole};
+use super::proven::{Proven, is_one_of_several, whole};
 use super::rows::write_rows;
 use crate::partition::Buffer;
-use crate::policy::Class;
 use crate::proof::ProvenQueue;
 use crate::units::{Limit, print_count, print_data, print_limit, print_time};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::fmt::Write;
 use tidegate_core::registry::BufferKind;
 use tidegate_sim::LinkId;
 use tidegate_sim::source::{LengthDistribution, Poisson, Source};
 
 /// What a queue or a buffer may hold at most.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Need {
     bytes: u64,
     packets: u64,
+}
+
+impl Need {
+    fn and(self, other: Need) -> Need {
+        Need { bytes: self.bytes.saturating_add(other.bytes), packets: self.packets.saturating_add(other.packets) }
+    }
 }
 
 /// A buffer beside what its queues need.
@@ -87,13 +93,17 @@ impl Overflow {
         let (rooms, index_of) = rooms(proven);
         let shortest = shortest_packets(proven);
         let judge = |queue: &ProvenQueue| {
-            let class = proven.class(queue);
-            let buffer = index_of.get(&(queue.link.0, class.partition)).map(|&index| &rooms[index]);
-            match (buffer, limit_holds(queue, class, shortest[queue.link.0])) {
-                (None, _) => Overflow::Unknown,
-                (Some(_), Some(false)) => Overflow::Limit,
-                (Some(room), _) if room.may_overflow() => Overflow::Buffer,
-                (Some(room), _) => Overflow::Never { but: drops_early(room.buffer.kind).then(|| room.buffer.kind.name()) },
+            let places = partitions(proven, queue).into_iter();
+            let buffers: Option<Vec<&Room>> =
+                places.map(|partition| index_of.get(&(queue.link.0, partition)).map(|&index| &rooms[index])).collect();
+            let Some(buffers) = buffers else { return Overflow::Unknown };
+            if limit_holds(proven, queue, shortest[queue.link.0]) == Some(false) {
+                Overflow::Limit
+            } else if buffers.iter().any(|room| room.may_overflow()) {
+                Overflow::Buffer
+            } else {
+                let early = buffers.iter().map(|room| room.buffer.kind).find(|&kind| drops_early(kind));
+                Overflow::Never { but: early.map(BufferKind::name) }
             }
         };
         proven.proof.queues.iter().map(judge).collect()
@@ -134,63 +144,91 @@ fn shortest_packets(proven: &Proven<'_>) -> Vec<u64> {
     network.links.iter().zip(shortest).map(bits).collect()
 }
 
-/// The most that a queue holds: what is proven, or its limit.
-fn need(queue: &ProvenQueue, class: &Class, longest: u32, shortest: u64) -> Option<Need> {
-    let proven = queue.backlog.as_ref().ok().map(|&bits| Need { bytes: bits.div_ceil(8), packets: bits.div_ceil(shortest.max(1)) });
-    let limited = class.limit.map(|limit| match limit {
-        Limit::Bytes(bytes) => Need { bytes, packets: bytes },
-        Limit::Packets(packets) => Need { bytes: packets.saturating_mul(longest.into()), packets },
+/// The most that a queue holds: what is proven, or the limits of its classes. `None` if nothing but its buffer limits it.
+fn need(proven: &Proven<'_>, queue: &ProvenQueue, shortest: u64) -> Option<Need> {
+    let longest = u64::from(proven.policy(queue.link).longest_frame);
+    let bits = queue.backlog.as_ref().ok().filter(|_| !queue.is_limited);
+    let known = bits.map(|&bits| Need { bytes: bits.div_ceil(8), packets: bits.div_ceil(shortest.max(1)) });
+    let limited = proven.classes(queue).into_iter().try_fold(Need::default(), |sum, class| {
+        let queues = if is_one_of_several(class) { 1 } else { u64::from(class.queues) };
+        let each = match class.limit? {
+            Limit::Bytes(bytes) => Need { bytes, packets: bytes },
+            Limit::Packets(packets) => Need { bytes: packets.saturating_mul(longest), packets },
+        };
+        Some(sum.and(Need { bytes: each.bytes.saturating_mul(queues), packets: each.packets.saturating_mul(queues) }))
     });
-    match (proven, limited) {
-        (Some(proven), Some(limited)) => {
-            Some(Need { bytes: proven.bytes.min(limited.bytes), packets: proven.packets.min(limited.packets) })
-        }
-        (proven, limited) => proven.or(limited),
+    match (known, limited) {
+        (Some(known), Some(limited)) => Some(Need { bytes: known.bytes.min(limited.bytes), packets: known.packets.min(limited.packets) }),
+        (known, limited) => known.or(limited),
     }
 }
 
-/// Whether what is proven of the queue fits its own limit; `None` without a limit.
-fn limit_holds(queue: &ProvenQueue, class: &Class, shortest: u64) -> Option<bool> {
-    let limit = class.limit?;
-    Some(queue.backlog.as_ref().is_ok_and(|&bits| match limit {
-        Limit::Bytes(bytes) => bits.div_ceil(8) <= bytes,
-        Limit::Packets(packets) => bits.div_ceil(shortest.max(1)) <= packets,
-    }))
+/// Whether what is proven of the queue fits the limits of its classes; `None` if they have none.
+fn limit_holds(proven: &Proven<'_>, queue: &ProvenQueue, shortest: u64) -> Option<bool> {
+    let limits: Vec<Limit> = proven.classes(queue).into_iter().filter_map(|class| class.limit).collect();
+    let fits = |bits: u64| {
+        limits.iter().all(|limit| match *limit {
+            Limit::Bytes(bytes) => bits.div_ceil(8) <= bytes,
+            Limit::Packets(packets) => bits.div_ceil(shortest.max(1)) <= packets,
+        })
+    };
+    (!limits.is_empty()).then(|| !queue.is_limited && queue.backlog.as_ref().is_ok_and(|&bits| fits(bits)))
 }
 
+/// The buffers that hold packets of a queue, by partition.
+fn partitions(proven: &Proven<'_>, queue: &ProvenQueue) -> Vec<Option<usize>> {
+    let mut partitions: Vec<Option<usize>> = proven.classes(queue).into_iter().map(|class| class.partition).collect();
+    partitions.sort_unstable();
+    partitions.dedup();
+    partitions
+}
+
+/// The index of each buffer by link and partition.
+type Places = HashMap<(usize, Option<usize>), usize>;
+
 /// The buffers that queues of the proof use, and the index of each by link and partition.
-fn rooms(proven: &Proven<'_>) -> (Vec<Room>, HashMap<(usize, Option<usize>), usize>) {
+fn rooms(proven: &Proven<'_>) -> (Vec<Room>, Places) {
     let shortest = shortest_packets(proven);
-    let (mut rooms, mut index_of) = (Vec::new(), HashMap::new());
+    let (mut rooms, mut index_of) = (Vec::new(), Places::new());
     for queue in &proven.proof.queues {
-        let (link, class, policy) = (queue.link.0, proven.class(queue), proven.policy(queue.link));
+        let (link, policy) = (queue.link.0, proven.policy(queue.link));
         // At ATM ports, buffers count cells.
         let spec = &proven.simulation.network.links[link];
         if spec.cells || spec.adapter.is_some() {
             continue;
         }
-        let at = *index_of.entry((link, class.partition)).or_insert_with(|| {
-            let (name, buffer, packets) = match class.partition.map(|partition| &policy.partitions[partition]) {
-                Some(partition) => (partition.name.clone(), partition.buffer, partition.packets),
-                None => {
-                    let taken: u32 = policy.partitions.iter().map(|partition| partition.packets).sum();
-                    ("shared".to_owned(), policy.buffer, policy.packet_limit - taken)
-                }
+        for place in partitions(proven, queue) {
+            let at = *index_of.entry((link, place)).or_insert_with(|| {
+                let (name, buffer, packets) = match place.map(|partition| &policy.partitions[partition]) {
+                    Some(partition) => (partition.name.clone(), partition.buffer, partition.packets),
+                    None => {
+                        let taken: u32 = policy.partitions.iter().map(|partition| partition.packets).sum();
+                        ("shared".to_owned(), policy.buffer, policy.packet_limit - taken)
+                    }
+                };
+                rooms.push(Room { link, name, buffer, packets: packets.into(), need: Ok(Need::default()) });
+                rooms.len() - 1
+            });
+            let room: &mut Room = &mut rooms[at];
+            room.need = match (&room.need, need(proven, queue, shortest[link])) {
+                (Ok(sum), Some(more)) => Ok(sum.and(more)),
+                (Ok(_), None) if queue.is_limited => Err(format!("nothing else limits `{}`", proven.place(queue))),
+                (Ok(_), None) => Err(format!("no bound is known for `{}`", proven.place(queue))),
+                (Err(reason), _) => Err(reason.clone()),
             };
-            let need = Ok(Need { bytes: 0, packets: 0 });
-            rooms.push(Room { link, name, buffer, packets: packets.into(), need });
-            rooms.len() - 1
-        });
-        let room: &mut Room = &mut rooms[at];
-        room.need = match (&room.need, need(queue, class, policy.longest_frame, shortest[link])) {
-            (Ok(sum), Some(more)) => {
-                Ok(Need { bytes: sum.bytes.saturating_add(more.bytes), packets: sum.packets.saturating_add(more.packets) })
-            }
-            (Ok(_), None) => Err(format!("nothing limits class `{}`", class.name)),
-            (Err(reason), _) => Err(reason.clone()),
-        };
+        }
     }
     (rooms, index_of)
+}
+
+/// Queues of a class of which the same is printed.
+struct Row<'p> {
+    /// The first of them.
+    queue: &'p ProvenQueue,
+    count: u32,
+    figures: Vec<String>,
+    /// The flow because of which nothing is proven.
+    flow: Option<&'p str>,
 }
 
 /// The tables of queues and buffers.
@@ -200,35 +238,42 @@ pub(super) fn write_queues(text: &mut String, proven: &Proven<'_>) {
         return;
     }
     let shortest = shortest_packets(proven);
-    let mut rows: Vec<(Vec<String>, u32)> = Vec::new();
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for queue in queues {
-        let class = proven.class(queue);
-        let limit = match (class.limit, limit_holds(queue, class, shortest[queue.link.0])) {
+        let limit = match (proven.class(queue).limit, limit_holds(proven, queue, shortest[queue.link.0])) {
             (Some(limit), Some(true)) => format!("{}: never exceeded", print_limit(limit)),
             (Some(limit), _) => format!("{}: may be exceeded", print_limit(limit)),
             (None, _) => String::new(),
         };
-        let figures = match (&queue.delay, &queue.backlog) {
-            (Err(reason), Err(_)) => vec![format!("no bound: {reason}")],
+        let (figures, flow) = match (&queue.delay, &queue.backlog) {
+            (Err(reason), Err(_)) => {
+                let (cause, flow) = proven.cause(queue, reason);
+                (vec![format!("no bound: {cause}")], flow)
+            }
             (delay, backlog) => {
-                let delay = delay.as_ref().map_or_else(|_| "no bound".to_owned(), |&delay| print_time(whole(delay).into()));
+                let by_buffer = if queue.is_limited { " (buffer)" } else { "" };
+                let delay = delay.as_ref().map_or_else(|_| "no bound".to_owned(), |&delay| print_time(whole(delay).into()) + by_buffer);
                 let backlog = backlog.as_ref().map_or_else(|_| "no bound".to_owned(), |&bits| print_data(bits));
-                vec![delay, backlog, limit]
+                (vec![delay, backlog, limit], None)
             }
         };
-        let place = [proven.link(queue.link).to_owned(), class.name.clone()];
-        let cells: Vec<String> = place.into_iter().chain([proven.place(queue)]).chain(figures).collect();
         // Queues of a class that are alike share a row.
         match rows.last_mut() {
-            Some((last, count)) if last[..2] == cells[..2] && last[3..] == cells[3..] => *count += 1,
-            _ => rows.push((cells, 1)),
+            Some(last) if last.queue.link == queue.link && last.queue.class == queue.class && last.figures == figures => last.count += 1,
+            _ => rows.push(Row { queue, count: 1, figures, flow }),
         }
     }
     let heads = ["link", "class", "delay at most", "holds at most", "limit"].map(str::to_owned).to_vec();
     let detail = proven.question.detail;
-    let shown = rows.iter().take(detail.of(rows.len())).map(|(cells, count)| {
-        let class = if *count == 1 { cells[2].clone() } else { format!("{}, {count} queues", cells[1]) };
-        [cells[0].clone(), class].into_iter().chain(cells[3..].iter().cloned()).collect()
+    let shown = rows.iter().take(detail.of(rows.len())).map(|Row { queue, count, figures, flow }| {
+        let (one, name) = (*count == 1, &proven.class(queue).name);
+        let class = if one { proven.place(queue) } else { format!("{name}, {count} queues") };
+        let mut cells = vec![proven.link(queue.link).to_owned(), class];
+        cells.extend(figures.iter().cloned());
+        if let (Some(flow), Some(last)) = (flow, cells.last_mut()) {
+            let _infallible = write!(last, " (`{flow}`{})", if one { "" } else { " and others" });
+        }
+        cells
     });
     text.push_str("\nqueues\n");
     write_rows(text, &std::iter::once(heads).chain(shown).collect::<Vec<_>>());
@@ -254,14 +299,15 @@ pub(super) fn queues_json(proven: &Proven<'_>) -> Vec<Value> {
         let class = proven.class(queue);
         json!({
             "link": proven.link(queue.link),
-            "class": class.name,
+            "classes": proven.classes(queue).into_iter().map(|class| class.name.as_str()).collect::<Vec<_>>(),
             "queue": queue.queue + 1,
             "delay_ps": queue.delay.as_ref().ok().map(|&delay| whole(delay)),
             "no_delay_because": queue.delay.as_ref().err(),
             "backlog_bits": queue.backlog.as_ref().ok(),
             "no_backlog_because": queue.backlog.as_ref().err(),
             "limit": class.limit.map(limit_json),
-            "limit_may_be_exceeded": limit_holds(queue, class, shortest[queue.link.0]).map(|holds| !holds),
+            "limit_may_be_exceeded": limit_holds(proven, queue, shortest[queue.link.0]).map(|holds| !holds),
+            "is_by_buffer": queue.is_limited,
         })
     };
     let queues = &proven.proof.queues;

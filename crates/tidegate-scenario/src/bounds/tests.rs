@@ -106,7 +106,7 @@ fn queues_and_buffers_say_whether_they_may_overflow() {
         "up    voice  2.346 ms       600 B          4 packets: never exceeded",
         "up    rest   no bound: source `poisson` is not limited",
         "down  voice  3 ms           801 B          4 packets: may be exceeded",
-        "up    shared  20 kB  may overflow: nothing limits class `rest`",
+        "up    shared  20 kB  may overflow: no bound is known for `rest`",
         "down  shared  20 kB  never overflows: holds at most 801 B",
     ] {
         assert!(text.contains(row), "{row}\n{text}");
@@ -116,6 +116,50 @@ fn queues_and_buffers_say_whether_they_may_overflow() {
     assert_eq!((&buffers[0]["may_overflow"], &buffers[1]["may_overflow"]), (&json!(true), &json!(false)), "{buffers}");
     assert_eq!(buffers[1]["holds_at_most_packets"], 4, "the limit of the class counts where it is less");
     assert_eq!(json["variants"][0]["queues"][2]["limit_may_be_exceeded"], true);
+}
+
+#[test]
+fn what_only_a_full_buffer_bounds_says_so() {
+    let scenario = parse_str("s.toml", TWO_LINKS).unwrap();
+    let mut proof = proof();
+    (proof.queues[1].delay, proof.queues[1].backlog, proof.queues[1].is_limited) = (Ok(16_000_000_000), Ok(164_000), true);
+    proof.flows[3] = Ok(ProvenFlow { bound: bound(17_000_000_000, Method::TotalFlow, 1), queues: vec![1], limited: vec![0] });
+    let question = Question { flow: Some("web".to_owned()), ..all() };
+    let report = |question| Report { scenario: &scenario, question, proofs: vec![Some(proof.clone())] };
+    let (text, detail) = (report(all()).text(), report(question).text());
+    for row in [
+        "web           up        17 ms          buffer  4.001 ms        301 B      30 ms: proven",
+        "up    rest   16 ms (buffer)  20.5 kB",
+        "up    shared  20 kB  may overflow: nothing else limits `rest`",
+        "others may be dropped",
+    ] {
+        assert!(text.contains(row), "{row}\n{text}");
+    }
+    assert!(detail.contains("delay at most 17 ms, by buffer") && !detail.contains("PMOO"), "{detail}");
+}
+
+#[test]
+fn queues_of_one_order_count_in_every_buffer_that_they_use() {
+    let text = TWO_LINKS
+        .replace("scheduler = \"strict-priority\"", "scheduler = \"fifo\"")
+        .replace("priority = 0\n", "buffer = { manager = \"tail-drop\", limit = \"10 packets\" }\n");
+    let scenario = parse_str("s.toml", &text.replace("priority = 1\n", "")).unwrap();
+    let mut proof = proof();
+    proof.queues.remove(1);
+    for flow in proof.flows.iter_mut().flatten() {
+        flow.queues = vec![0, 1];
+    }
+    let text = Report { scenario: &scenario, question: all(), proofs: vec![Some(proof)] }.text();
+    // 600 B are up to three packets of 200 B; 801 B up to five.
+    for row in [
+        "up    voice, rest  2.346 ms       600 B          4 packets: never exceeded",
+        "up    class `voice`  10 packets  never overflows: holds at most 3 packets",
+        "up    shared         20 kB       never overflows: holds at most 600 B",
+        "down  voice, rest  3 ms           801 B          4 packets: may be exceeded",
+        "down  class `voice`  10 packets  never overflows: holds at most 5 packets",
+    ] {
+        assert!(text.contains(row), "{row}\n{text}");
+    }
 }
 
 #[test]

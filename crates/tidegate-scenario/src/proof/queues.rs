@@ -92,6 +92,12 @@ impl<'a> Queues<'a> {
     }
 }
 
+/// The classes whose packets are in this queue: several if one first-in first-out scheduler serves them.
+pub(crate) fn sharing(policy: &Policy, class: usize, queue: u32) -> Vec<usize> {
+    let is_here = |&other: &usize| first_shared(policy, other, if other == class { queue } else { 0 }) == (class, queue);
+    (0..policy.classes.len()).filter(is_here).collect()
+}
+
 /// The first of the queues that are served in the order of arrival together with this one.
 fn first_shared(policy: &Policy, class: usize, queue: u32) -> (usize, u32) {
     let own = &policy.classes[class];
