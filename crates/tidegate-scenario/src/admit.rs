@@ -131,6 +131,9 @@ pub fn text(answer: &Answer) -> String {
                 vec![hop.link.clone(), hop.class.clone(), delay, print_size(hop.backlog.div_ceil(8))]
             }));
             text += &aligned(&rows, 2);
+            if proven.may_lose {
+                text += "  of packets that leave: nothing but the size of a buffer bounds what waits, and others may be lost\n";
+            }
         }
     }
     if !answer.is_admitted() {
@@ -167,7 +170,7 @@ pub fn json(answer: &Answer) -> Value {
             json!({ "link": hop.link, "class": hop.class, "delay_ps": delay, "backlog_bits": hop.backlog })
         });
         let hops: Vec<Value> = hops.collect();
-        json!({ "delay_ps": picoseconds(proven.delay), "method": proven.method, "jitter_ps": picoseconds(proven.jitter), "hops": hops })
+        json!({ "delay_ps": picoseconds(proven.delay), "method": proven.method, "jitter_ps": picoseconds(proven.jitter), "may_lose": proven.may_lose, "hops": hops })
     });
     let all = |claims: &[Claim]| claims.iter().map(Claim::json).collect::<Vec<Value>>();
     json!({

@@ -64,7 +64,7 @@ pub fn plan(request: &Request<'_>) -> Result<Answer, Problems> {
         if free.iter().any(|known| known.key == *key) {
             return Err(Problems::of_file(format!("`{key}` is named twice")));
         }
-        free.push(Free::new(key, draft.value(key, request.overrides)).map_err(Problems::of_file)?);
+        free.push(draft.value(key, request.overrides).and_then(|value| Free::new(key, value)).map_err(Problems::of_file)?);
     }
     let Some(first) = free.first().cloned() else { return Err(Problems::of_file("no key is free".to_owned())) };
     if let (Minimise::Sum, Some(other)) = (request.minimise, free.iter().find(|other| !first.adds_to(other))) {

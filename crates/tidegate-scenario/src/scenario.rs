@@ -157,22 +157,32 @@ impl Draft {
         Ok(Draft { name: path.display().to_string(), text, captures, flow: None, only: None })
     }
 
-    /// The single value of a dotted key in the chosen variant under these overrides; `None` if there is none.
-    pub fn value(&self, key: &str, overrides: &[String]) -> Option<Scalar<'static>> {
-        let mut root = DeTable::parse(&self.text).ok()?;
+    /// The single value of a dotted key in the chosen variant under these overrides; `None` if the file gives it none.
+    ///
+    /// # Errors
+    /// One sentence: the part of the key that does not exist.
+    pub fn value(&self, key: &str, overrides: &[String]) -> Result<Option<Scalar<'static>>, String> {
+        // The file has been loaded under the overrides before.
+        let Ok(mut root) = DeTable::parse(&self.text) else { return Ok(None) };
         let variants = root.get_ref().get("variant").and_then(|variants| variants.get_ref().as_array());
         let named = |variant: &Spanned<DeValue<'_>>| structure::name_of(variant) == self.only.as_deref();
         let chosen = variants.and_then(|variants| variants.iter().position(named)).unwrap_or(0);
         let set = changes_of_variants(&root).into_iter().nth(chosen).unwrap_or_default();
         let own = overrides.iter().filter_map(|change| Override::parse(change, 0).ok());
+        let said = |finding: Diagnostic| finding.help.map_or(finding.problem.clone(), |help| format!("{}; {help}", finding.problem));
         for change in set.into_iter().chain(own) {
-            change.apply(root.get_mut(), schema()).ok()?;
+            change.apply(root.get_mut(), schema()).map_err(said)?;
         }
-        Some(match structure::scalar(Override::find(key, root.get_ref())?) {
-            Scalar::Text(text) => Scalar::Text(text.into_owned().into()),
-            Scalar::Integer(integer) => Scalar::Integer(integer),
-            _ => return None,
-        })
+        let found = Override::find(key, root.get_ref()).and_then(|value| match structure::scalar(value) {
+            Scalar::Text(text) => Some(Scalar::Text(text.into_owned().into())),
+            Scalar::Integer(integer) => Some(Scalar::Integer(integer)),
+            _ => None,
+        });
+        if found.is_none() {
+            let change = format!("{key}=0");
+            Override::parse(&change, 0).and_then(|change| change.apply(&mut root.get_ref().clone(), schema())).map_err(said)?;
+        }
+        Ok(found)
     }
 
     /// Loads it under these overrides.

@@ -170,6 +170,8 @@ fn keys_that_cannot_be_planned_are_refused() {
     };
     for (free, problem) in [
         (&["policy.access.class.voice.wight"][..], "there is no single value"),
+        (&["policy.access.class.voise.rate"], "did you mean `voice`?"),
+        (&["policy.acces.rate"], "there is no `acces` in `policy`; did you mean `access`?"),
         (&["policy.access.scheduler"], "cannot be planned"),
         (&["policy.access.class.voice.limit"], "has no value in the file"),
         (&["policy.access.rate", "policy.access.rate"], "named twice"),

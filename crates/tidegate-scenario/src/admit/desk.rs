@@ -15,6 +15,8 @@ pub struct Admission {
     pub method: &'static str,
     /// The most by which delays of its packets differ, in picoseconds.
     pub jitter: u128,
+    /// True if nothing but the size of a buffer on the way bounds it: the bound is one of packets that leave, and others may be lost.
+    pub may_lose: bool,
     /// Link by link.
     pub hops: Vec<Hop>,
 }
@@ -114,7 +116,7 @@ impl Trial {
             }
         });
         let (delay, jitter) = (flow.bound.delay.unsigned_abs(), flow.bound.jitter.unsigned_abs());
-        Ok(Admission { delay, method: flow.bound.method.name(), jitter, hops: hops.collect() })
+        Ok(Admission { delay, method: flow.bound.method.name(), jitter, may_lose: !flow.limited.is_empty(), hops: hops.collect() })
     }
 }
 
