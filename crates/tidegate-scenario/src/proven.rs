@@ -6,12 +6,13 @@
 //! | loss | no packet is lost: backlogs fit the buffers, and nothing on the way discards or loses packets |
 //! | rate | the guaranteed rate suffices, or what is sent is enough and none of it is lost |
 
-use crate::guarantee::LeastRate;
+use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Class;
 use crate::promise::{Promise, about};
 use crate::proof::{Proof, ProvenFlow, ProvenQueue};
 use crate::scenario::Variant;
 use crate::simulation::{FlowGroup, Simulation};
+use crate::source::wire_rate;
 use crate::units::{print_duration, print_rate, print_time};
 use serde_json::{Value, json};
 use std::fmt;
@@ -183,8 +184,14 @@ impl Judge<'_> {
         flows.filter(move |flow| self.place(flow, place.link).class == place.class)
     }
 
+    /// True if a port sets code points, so that packets may pass later ports in other classes than their headers say.
+    fn rewrites(&self) -> bool {
+        self.simulation.network.links.iter().any(|link| !link.port.remarks.is_empty())
+    }
+
+    /// False if no flow can be in the class.
     fn is_used(&self, place: Place) -> bool {
-        self.flows_of(place).next().is_some()
+        self.flows_of(place).next().is_some() || self.merges(place.link) && self.rewrites()
     }
 
     /// The class of a flow at a port of its path.
@@ -239,7 +246,32 @@ impl Judge<'_> {
             ),
             _ => format!("source `{kind}` of flow `{}` is not limited, and only the size of the buffer bounds what waits", flow.name),
         };
-        found.map_or_else(|| "more may come than is served, and only the size of the buffer bounds what waits".to_owned(), of)
+        found.map_or_else(|| self.overload(place), of)
+    }
+
+    /// What comes to a class in the long run beside what it is guaranteed, as far as both are known.
+    fn overload(&self, place: Place) -> String {
+        let overhead = self.simulation.network.links[place.link.0].overhead();
+        let rate = |flow: &FlowSpec| match &flow.shaping {
+            Some(contract) => Some(contract.rate.bits_per_second() as f64),
+            None => wire_rate(&flow.source, overhead),
+        };
+        let comes = self.flows_of(place).map(rate).try_fold(0.0, |sum, rate| Some(sum + rate?));
+        let served = self.guarantee(place).and_then(Guarantee::rate);
+        match (comes, served) {
+            (Some(comes), Some(served)) if comes > served.bits_per_second() => {
+                let class = &self.class(place).name;
+                format!("up to {} come to class `{class}` in the long run, and {served} are guaranteed to it", about(comes))
+            }
+            _ => "more may come than is served, and only the size of the buffer bounds what waits".to_owned(),
+        }
+    }
+
+    /// The guarantee of a class at a port.
+    fn guarantee(&self, place: Place) -> Option<&Guarantee> {
+        let members = self.simulation.bounds_of_link[place.link.0].iter().flat_map(|node| &node.members);
+        let name = &self.class(place).name;
+        members.filter(|member| member.name == *name).map(|member| &member.guarantee).next()
     }
 
     fn class_delay(&self, place: Place, promised: u64) -> Result<String, Shortfall> {
@@ -259,13 +291,19 @@ impl Judge<'_> {
 
     /// Succeeds if no packet of the flow is lost.
     fn flow_loss(&self, flow: usize) -> Result<String, Shortfall> {
-        self.flow(flow)?;
+        let proven = self.flow(flow)?;
         let flow = &self.simulation.network.flows[flow];
-        for &link in &flow.path {
+        for (hop, &link) in flow.path.iter().enumerate() {
             if self.simulation.network.links[link.0].impairment.loss.is_some() {
                 return Err(Shortfall::because(self.link_name(link), "the link loses packets at random"));
             }
+            if hop > 0 && self.merges(link) && self.rewrites() {
+                return Err(Shortfall::because(self.link_name(link), "code points are set on the way, and its class here is not known"));
+            }
             self.room(self.place(flow, link))?;
+            if let Some(queue) = proven.queues.get(hop).map(|&queue| &self.proof.queues[queue]) {
+                self.room(Place { link, class: queue.class })?;
+            }
         }
         Ok("no packet is lost".to_owned())
     }
@@ -278,8 +316,8 @@ impl Judge<'_> {
             }
             (Source::Greedy(_), &[link]) => {
                 let place = self.place(spec, link);
-                if group.count > 1 || self.flows_of(place).count() > 1 {
-                    let problem = "other flows share its class, and its own part of the class's rate is not proven";
+                if group.count > 1 || self.flows_of(place).count() > 1 || self.rewrites() {
+                    let problem = "other flows may share its class, and its own part of the class's rate is not proven";
                     return Err(Shortfall::because(self.link_name(link), problem));
                 }
                 self.guaranteed(place, promised)
@@ -318,12 +356,10 @@ impl Judge<'_> {
     /// Succeeds if the guaranteed rate of the class carries this rate of frames, whatever their length.
     fn guaranteed(&self, place: Place, promised: Rate) -> Result<String, Shortfall> {
         let port = self.link_name(place.link);
-        let class = self.class(place);
         if !self.variant.changes.is_empty() {
             return Err(Shortfall::because(port, "the file changes policies while it runs, and rates are proven for one policy only"));
         }
-        let members = self.simulation.bounds_of_link[place.link.0].iter().flat_map(|node| &node.members);
-        let Some(guarantee) = members.filter(|member| member.name == class.name).map(|member| &member.guarantee).next() else {
+        let Some(guarantee) = self.guarantee(place) else {
             return Err(Shortfall::because(port, "no rate is guaranteed to the class"));
         };
         let Some(rate) = guarantee.rate() else { return Err(Shortfall::because(port, guarantee.to_string())) };
@@ -341,7 +377,9 @@ impl Judge<'_> {
 
     /// The length of frame on which the link's overhead weighs most among those that flows of the class send, and what it takes on the wire.
     fn heaviest(&self, place: Place, overhead: Overhead) -> (u32, u32) {
-        let lengths = self.flows_of(place).flat_map(|flow| flow.source.lengths()).map(|(length, _)| length.floor().max(1.0) as u32);
+        let flows = self.simulation.network.flows.iter().filter(|flow| flow.path.contains(&place.link));
+        let own = flows.filter(|flow| self.rewrites() || self.place(flow, place.link).class == place.class);
+        let lengths = own.flat_map(|flow| flow.source.lengths()).map(|(length, _)| length.floor().max(1.0) as u32);
         let weights = lengths.map(|length| (length, overhead.wire_length(length)));
         let heavier = |a: &(u32, u32), b: &(u32, u32)| (u64::from(a.1) * u64::from(b.0)).cmp(&(u64::from(b.1) * u64::from(a.0)));
         weights.max_by(heavier).unwrap_or((1, overhead.wire_length(1)))

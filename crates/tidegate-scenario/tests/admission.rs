@@ -62,6 +62,9 @@ fn a_refusal_names_what_is_short_and_every_offer_holds() {
     // Its own delay is too short.
     let short = ask("short", &CAMERA.replace("20 kB", "8 kB"), &["flow.new.promise.delay=50 ms"]).unwrap();
     assert!(short.offers.iter().any(|offer| offer.what == "smallest delay"), "{}", admit::text(&short));
+    // More than its class is guaranteed.
+    let much = admit::text(&ask("much", CAMERA, &["flow.new.traffic.rate=2.5 Mbit/s"]).unwrap());
+    assert!(much.contains("come to class `video` in the long run, and 5 Mbit/s are guaranteed to it"), "{much}");
     let mut tried = 0;
     for (answer, flow) in [(&answer, CAMERA.to_owned()), (&short, CAMERA.replace("20 kB", "8 kB").replace("100 ms", "50 ms"))] {
         for (index, offer) in answer.offers.iter().enumerate() {

@@ -120,3 +120,21 @@ fn a_rate_is_proven_by_the_guarantee_or_by_what_is_sent() {
     let overhead = variant("overhead = \"ethernet\"", other, &format!("{greedy}promise = {{ rate = \"5.9 Mbit/s\" }}"));
     assert!(findings(&overhead, &proof(1, 1_000))[0].is_err(), "6 Mbit/s on the wire are 5.88 Mbit/s of these frames");
 }
+
+#[test]
+fn code_points_that_are_set_on_the_way_leave_the_class_unknown() {
+    let text = "[simulation]\nduration = \"1 s\"\n[policy.first]\nrate = \"10 Mbit/s\"\n[[policy.first.class]]\nname = \"c\"\nset = { dscp = \"ef\" }\n\
+        [policy.second]\nrate = \"10 Mbit/s\"\n[[policy.second.class]]\nname = \"voice\"\nmatch = [{ dscp = \"ef\" }]\nlimit = \"2 packets\"\n\
+        promise = { loss = \"0 %\" }\n[[policy.second.class]]\nname = \"rest\"\n\
+        [[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"first\"\n[[link]]\nname = \"m\"\nfrom = \"b\"\nto = \"c\"\npolicy = \"second\"\n\
+        [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"c\"\npromise = { loss = \"0 %\" }\n";
+    let variant = parse_str("test.toml", &format!("{text}{CONSTANT}")).unwrap_or_else(|problems| panic!("{problems}")).variants.remove(0);
+    let mut proof = proof(1, 9_000);
+    proof.queues.push(ProvenQueue { link: LinkId(1), ..proof.queues[0].clone() });
+    if let Ok(flow) = &mut proof.flows[0] {
+        flow.queues = vec![0, 1];
+    }
+    let found = findings(&variant, &proof);
+    assert!(found[0].as_ref().unwrap_err().contains("code points are set on the way"), "{found:?}");
+    assert_eq!(found[1], Err("link `m`: buffer: has 2 packets, would need 9 packets".to_owned()), "the packets come as `ef`");
+}
