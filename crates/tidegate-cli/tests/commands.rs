@@ -82,7 +82,10 @@ fn bounds_are_printed_for_people_and_for_programs() {
 fn a_flow_is_asked_for_by_name_and_a_method_by_its_own() {
     const FILE: &str = "scenarios/parking-lot.toml";
     let text = expect(0, &["bounds", FILE, "--flow", "path-constant", "--method", "sfa"]);
-    assert!(text.contains("flow path-constant over a-b, b-c, c-d, d-e: ") && !text.contains("path-greedy"), "{text}");
+    assert!(
+        text.contains("flow path-constant over a-b, b-c, c-d, d-e: delay at most 11.75 ms, by SFA") && !text.contains("path-greedy"),
+        "{text}"
+    );
     assert_eq!(
         refused(2, &["bounds", FILE, "--flow", "path-constnt"]),
         "error: scenarios/parking-lot.toml has no flow `path-constnt`; did you mean `path-constant`?\n"

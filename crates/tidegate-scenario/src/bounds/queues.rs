@@ -212,8 +212,8 @@ fn rooms(proven: &Proven<'_>) -> (Vec<Room>, Places) {
             let room: &mut Room = &mut rooms[at];
             room.need = match (&room.need, need(proven, queue, shortest[link])) {
                 (Ok(sum), Some(more)) => Ok(sum.and(more)),
-                (Ok(_), None) if queue.is_limited => Err(format!("nothing else limits `{}`", proven.place(queue))),
-                (Ok(_), None) => Err(format!("no bound is known for `{}`", proven.place(queue))),
+                (Ok(_), None) if queue.is_limited => Err(format!("nothing else limits class `{}`", proven.class(queue).name)),
+                (Ok(_), None) => Err(format!("no bound is known for class `{}`", proven.class(queue).name)),
                 (Err(reason), _) => Err(reason.clone()),
             };
         }

@@ -106,7 +106,7 @@ fn queues_and_buffers_say_whether_they_may_overflow() {
         "up    voice  2.346 ms       600 B          4 packets: never exceeded",
         "up    rest   no bound: source `poisson` is not limited",
         "down  voice  3 ms           801 B          4 packets: may be exceeded",
-        "up    shared  20 kB  may overflow: no bound is known for `rest`",
+        "up    shared  20 kB  may overflow: no bound is known for class `rest`",
         "down  shared  20 kB  never overflows: holds at most 801 B",
     ] {
         assert!(text.contains(row), "{row}\n{text}");
@@ -130,7 +130,7 @@ fn what_only_a_full_buffer_bounds_says_so() {
     for row in [
         "web           up        17 ms          buffer  4.001 ms        301 B      30 ms: proven",
         "up    rest   16 ms (buffer)  20.5 kB",
-        "up    shared  20 kB  may overflow: nothing else limits `rest`",
+        "up    shared  20 kB  may overflow: nothing else limits class `rest`",
         "others may be dropped",
     ] {
         assert!(text.contains(row), "{row}\n{text}");
