@@ -9,7 +9,8 @@
 //! **State**: 88 bytes per flow: a treap of the flows in the order of `p/rho`, with the sums of `rho` and `p` of every left subtree. 24 of them
 //! limit what is measured of the flow.
 //!
-//! **Cost**: O(log n) expected per flow that comes or goes, and per change of `left`. O(log n) and two divisions per flow that asks for its rate.
+//! **Cost**: O(log n) expected per flow that comes or goes. The level then moves flow by flow, up to eight of them; if it moves farther, a search of
+//! O(log n) finds it. O(log n) and two divisions per flow that asks for its rate.
 //!
 //! **RTL twin**: none.
 //!
@@ -18,11 +19,15 @@
 
 use super::flow_table::mixed;
 use super::measurement::PeakBucket;
+use crate::prefetch::prefetch_in;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 /// No node.
 const NIL: u32 = u32::MAX;
+
+/// The number of flows that the level passes one by one before it is searched in the tree.
+const WALK_LIMIT: u32 = 8;
 
 /// A flow of controlled load. It fills a cache line.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +40,22 @@ struct Node {
     below: Sums,
     left: u32,
     right: u32,
+    parent: u32,
+    /// The neighbours in the order of the flows.
+    previous: u32,
+    next: u32,
 }
 
 impl Node {
     const fn own(&self) -> Sums {
         Sums { rho: self.rho, peak: self.peak }
     }
+}
+
+/// The flows before and after another in the order; [`NIL`] where there is none.
+struct Neighbours {
+    previous: u32,
+    next: u32,
 }
 
 /// Sums over a set of flows.
@@ -76,6 +91,10 @@ pub(super) struct AdaptiveRates {
     spare: u64,
     /// Sums over the flows at their peak: those first in the order.
     capped: Sums,
+    /// The last flow at its peak; [`NIL`] if there is none.
+    last_capped: u32,
+    /// The first flow in the order.
+    first: u32,
     /// Counts the changes of the level.
     epoch: u32,
 }
@@ -90,6 +109,8 @@ impl AdaptiveRates {
             total: Sums::default(),
             spare: 0,
             capped: Sums::default(),
+            last_capped: NIL,
+            first: NIL,
             epoch: 0,
         }
     }
@@ -102,7 +123,7 @@ impl AdaptiveRates {
 
     /// Adds a flow and returns its node. The level is out of date until [`AdaptiveRates::fill`].
     pub(super) fn insert(&mut self, id: u64, rho: u64, peak: u64, bucket: PeakBucket) -> u32 {
-        let fresh = Node { id, rho, peak, below: Sums::default(), left: NIL, right: NIL };
+        let fresh = Node { id, rho, peak, below: Sums::default(), left: NIL, right: NIL, parent: NIL, previous: NIL, next: NIL };
         let node = if let Some(node) = self.vacant.pop() {
             (self.nodes[node as usize], self.buckets[node as usize]) = (fresh, bucket);
             node
@@ -112,19 +133,33 @@ impl AdaptiveRates {
             self.nodes.len() as u32 - 1
         };
         self.total = self.total.plus(fresh.own());
+        let mut neighbours = Neighbours { previous: NIL, next: NIL };
         let (mut parent, mut root) = (None, self.root);
         while root != NIL && Self::priority(root) > Self::priority(node) {
+            let Node { left, right, .. } = self.nodes[root as usize];
+            // The processor need not wait for the comparison.
+            prefetch_in(&self.nodes, left as usize);
+            prefetch_in(&self.nodes, right as usize);
             let side = self.order(node, root);
-            let at = &mut self.nodes[root as usize];
             if side == Ordering::Less {
+                let at = &mut self.nodes[root as usize];
                 at.below = at.below.plus(fresh.own());
+                neighbours.next = root;
+            } else {
+                neighbours.previous = root;
             }
-            (parent, root) = (Some((root, side)), if side == Ordering::Less { at.left } else { at.right });
+            (parent, root) = (Some((root, side)), if side == Ordering::Less { left } else { right });
         }
-        let (left, right, below) = self.split(root, node);
+        let (left, right, below) = self.split(root, node, &mut neighbours);
+        self.adopt(node, left, right);
         let at = &mut self.nodes[node as usize];
-        (at.left, at.right, at.below) = (left, right, below);
+        (at.below, at.previous, at.next) = (below, neighbours.previous, neighbours.next);
         self.set_child(parent, node);
+        self.link(neighbours.previous, node);
+        self.link(node, neighbours.next);
+        if self.last_capped != NIL && self.order(node, self.last_capped) == Ordering::Less {
+            self.capped = self.capped.plus(fresh.own());
+        }
         node
     }
 
@@ -132,14 +167,21 @@ impl AdaptiveRates {
     pub(super) fn remove(&mut self, node: u32) {
         let removed = self.nodes[node as usize];
         self.total = self.total.minus(removed.own());
-        let (mut parent, mut root) = (None, self.root);
-        while root != node {
-            let side = self.order(node, root);
-            let at = &mut self.nodes[root as usize];
-            if side == Ordering::Less {
-                at.below = at.below.minus(removed.own());
-            }
-            (parent, root) = (Some((root, side)), if side == Ordering::Less { at.left } else { at.right });
+        if self.last_capped != NIL && self.order(node, self.last_capped) != Ordering::Greater {
+            self.capped = self.capped.minus(removed.own());
+        }
+        if self.last_capped == node {
+            self.last_capped = removed.previous;
+        }
+        self.link(removed.previous, removed.next);
+        let (mut child, mut above) = (node, removed.parent);
+        let parent = self.nodes.get(above as usize).map(|at| (above, if at.left == node { Ordering::Less } else { Ordering::Greater }));
+        while let Some(at) = self.nodes.get_mut(above as usize) {
+            // No branch: the sides of ancestors cannot be predicted.
+            let in_left = u64::from(at.left == child).wrapping_neg();
+            at.below.rho -= removed.rho & in_left;
+            at.below.peak -= removed.peak & in_left;
+            (child, above) = (above, at.parent);
         }
         let merged = self.merged(removed.left, removed.right, removed.below);
         self.set_child(parent, merged);
@@ -148,24 +190,68 @@ impl AdaptiveRates {
 
     /// Finds the level to which `available` bit/s fill the rates.
     pub(super) fn fill(&mut self, available: u64) {
-        let total = self.total;
-        let mut capped = Sums::default();
+        if !self.walk_level(available) {
+            self.search_level(available);
+        }
+        self.spare = available - self.capped.peak;
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// Moves the level flow by flow from where it was, as one flow that came or went moves it. False if it moves by more than a few.
+    fn walk_level(&mut self, available: u64) -> bool {
+        let mut steps = 0;
+        loop {
+            let next = self.nodes.get(self.last_capped as usize).map_or(self.first, |last| last.next);
+            if next == NIL || !self.is_capped(next, self.capped, available) {
+                break;
+            }
+            (self.capped, self.last_capped) = (self.capped.plus(self.nodes[next as usize].own()), next);
+            steps += 1;
+            if steps == WALK_LIMIT {
+                return false;
+            }
+        }
+        if steps > 0 {
+            return true;
+        }
+        while let Some(&last) = self.nodes.get(self.last_capped as usize) {
+            let below = self.capped.minus(last.own());
+            if self.is_capped(self.last_capped, below, available) {
+                return true;
+            }
+            (self.capped, self.last_capped) = (below, last.previous);
+            steps += 1;
+            if steps == WALK_LIMIT {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Finds the level in the tree.
+    fn search_level(&mut self, available: u64) {
+        (self.capped, self.last_capped) = (Sums::default(), NIL);
         let mut node = self.root;
         while node != NIL {
-            let Node { rho, peak, below, left, right, .. } = self.nodes[node as usize];
-            let below = capped.plus(below);
-            // At its peak: p <= rho * (what those before it leave) / (rho of this flow and those after it).
-            let is_capped = available >= below.peak
-                && u128::from(peak) * u128::from(total.rho - below.rho) <= u128::from(rho) * u128::from(available - below.peak);
-            if is_capped {
-                capped = below.plus(Sums { rho, peak });
+            let Node { below, left, right, .. } = self.nodes[node as usize];
+            let below = self.capped.plus(below);
+            if self.is_capped(node, below, available) {
+                self.capped = below.plus(self.nodes[node as usize].own());
+                self.last_capped = node;
                 node = right;
             } else {
                 node = left;
             }
         }
-        (self.spare, self.capped) = (available - capped.peak, capped);
-        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// True if a flow is at its peak, where `below` are the sums over all flows before it:
+    /// p <= rho * (what those before it leave) / (rho of this flow and those after it).
+    #[inline]
+    fn is_capped(&self, node: u32, below: Sums, available: u64) -> bool {
+        let Node { rho, peak, .. } = self.nodes[node as usize];
+        available >= below.peak
+            && u128::from(peak) * u128::from(self.total.rho - below.rho) <= u128::from(rho) * u128::from(available - below.peak)
     }
 
     /// The rate of a flow, in bit/s, as of the last [`AdaptiveRates::fill`].
@@ -201,19 +287,15 @@ impl AdaptiveRates {
 
     /// The sustained rates of all flows before this one in the order.
     fn rho_before(&self, node: u32) -> u64 {
-        let (mut before, mut at) = (0, self.root);
-        loop {
-            let Node { rho, below, left, right, .. } = self.nodes[at as usize];
-            if at == node {
-                return before + below.rho;
+        let Node { below, mut parent, .. } = self.nodes[node as usize];
+        let (mut before, mut child) = (below.rho, node);
+        while let Some(at) = self.nodes.get(parent as usize) {
+            if at.right == child {
+                before += at.below.rho + at.rho;
             }
-            if self.order(node, at) == Ordering::Less {
-                at = left;
-            } else {
-                before += below.rho + rho;
-                at = right;
-            }
+            (child, parent) = (parent, at.parent);
         }
+        before
     }
 
     /// The heap key of the treap: pseudo-random by place, so that no order of requests builds a deep tree.
@@ -228,22 +310,52 @@ impl AdaptiveRates {
             Some((parent, Ordering::Less)) => self.nodes[parent as usize].left = child,
             Some((parent, _)) => self.nodes[parent as usize].right = child,
         }
+        self.set_parent(child, parent.map_or(NIL, |(parent, _)| parent));
     }
 
-    /// The flows of `root` before `pivot`, those after it, and the sums over the former. Expected depth: 2.
-    fn split(&mut self, root: u32, pivot: u32) -> (u32, u32, Sums) {
+    /// Makes `left` and `right` the children of a flow.
+    fn adopt(&mut self, node: u32, left: u32, right: u32) {
+        let at = &mut self.nodes[node as usize];
+        (at.left, at.right) = (left, right);
+        self.set_parent(left, node);
+        self.set_parent(right, node);
+    }
+
+    fn set_parent(&mut self, child: u32, parent: u32) {
+        if let Some(child) = self.nodes.get_mut(child as usize) {
+            child.parent = parent;
+        }
+    }
+
+    /// Makes two flows neighbours in the order; [`NIL`] is before the first and after the last.
+    fn link(&mut self, previous: u32, next: u32) {
+        match self.nodes.get_mut(previous as usize) {
+            Some(at) => at.next = next,
+            None => self.first = next,
+        }
+        if let Some(at) = self.nodes.get_mut(next as usize) {
+            at.previous = previous;
+        }
+    }
+
+    /// The flows of `root` before `pivot`, those after it, and the sums over the former; notes the neighbours of `pivot`. Expected depth: 2.
+    fn split(&mut self, root: u32, pivot: u32, neighbours: &mut Neighbours) -> (u32, u32, Sums) {
         if root == NIL {
             return (NIL, NIL, Sums::default());
         }
         let node = self.nodes[root as usize];
         if self.order(root, pivot) == Ordering::Less {
-            let (before, after, sums) = self.split(node.right, pivot);
+            neighbours.previous = root;
+            let (before, after, sums) = self.split(node.right, pivot, neighbours);
             self.nodes[root as usize].right = before;
+            self.set_parent(before, root);
             (root, after, sums.plus(node.below).plus(node.own()))
         } else {
-            let (before, after, sums) = self.split(node.left, pivot);
+            neighbours.next = root;
+            let (before, after, sums) = self.split(node.left, pivot, neighbours);
             let at = &mut self.nodes[root as usize];
             (at.left, at.below) = (after, at.below.minus(sums));
+            self.set_parent(after, root);
             (before, root, sums)
         }
     }
@@ -259,12 +371,15 @@ impl AdaptiveRates {
         if Self::priority(first) > Self::priority(second) {
             let node = self.nodes[first as usize];
             let rest = sums.minus(node.below).minus(node.own());
-            self.nodes[first as usize].right = self.merged(node.right, second, rest);
+            let right = self.merged(node.right, second, rest);
+            self.nodes[first as usize].right = right;
+            self.set_parent(right, first);
             first
         } else {
             let left = self.merged(first, self.nodes[second as usize].left, sums);
             let at = &mut self.nodes[second as usize];
             (at.left, at.below) = (left, at.below.plus(sums));
+            self.set_parent(left, second);
             second
         }
     }
@@ -345,6 +460,9 @@ mod tests {
                 }
                 let left = left * scale + u64::from(which % 7);
                 rates.fill(left);
+                let walked = (rates.capped, rates.last_capped);
+                rates.search_level(left);
+                prop_assert_eq!(walked, (rates.capped, rates.last_capped));
                 let expected = slow(left, &flows.iter().map(|&(_, rho, peak, _)| (rho, peak)).collect::<Vec<_>>());
                 let (mut sum, mut peaks, mut rhos) = (0, 0, 0);
                 for (&(_, rho, peak, node), (numerator, denominator)) in flows.iter().zip(expected) {
