@@ -15,6 +15,8 @@ use crate::simulation::{FlowGroup, Simulation};
 use crate::source::wire_rate;
 use crate::units::{print_duration, print_rate, print_time};
 use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::units::{Overhead, Rate};
@@ -105,7 +107,7 @@ impl Claim {
 /// Every promise of a variant, first those to flows and then those to classes, in the order of the file. Empty for a policy file.
 pub fn claims(variant: &Variant, proof: &Proof) -> Vec<Claim> {
     let Some(simulation) = &variant.simulation else { return Vec::new() };
-    let judge = Judge { variant, simulation, proof };
+    let judge = Judge { variant, simulation, proof, rooms: RefCell::default() };
     let mut claims = Vec::new();
     for (index, group) in simulation.groups.iter().enumerate() {
         let Some(promise) = &group.promise else { continue };
@@ -143,7 +145,7 @@ fn add(claims: &mut Vec<Claim>, holder: Holder, name: &str, promise: &Promise, f
 }
 
 /// A class at a port.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     link: LinkId,
     class: usize,
@@ -153,6 +155,8 @@ struct Judge<'a> {
     variant: &'a Variant,
     simulation: &'a Simulation,
     proof: &'a Proof,
+    /// Whether packets of a class find room: the same for all its flows.
+    rooms: RefCell<HashMap<Place, Result<String, Shortfall>>>,
 }
 
 impl Judge<'_> {

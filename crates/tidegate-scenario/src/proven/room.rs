@@ -14,6 +14,15 @@ const SHORTEST_UNKNOWN: u32 = 40;
 impl Judge<'_> {
     /// Succeeds if no packet of the class is dropped at the port.
     pub(super) fn room(&self, place: Place) -> Result<String, Shortfall> {
+        if let Some(known) = self.rooms.borrow().get(&place) {
+            return known.clone();
+        }
+        let found = self.finds_room(place);
+        self.rooms.borrow_mut().insert(place, found.clone());
+        found
+    }
+
+    fn finds_room(&self, place: Place) -> Result<String, Shortfall> {
         let link = &self.simulation.network.links[place.link.0];
         let policy = &self.variant.policies[self.simulation.policy_of_link[place.link.0]];
         let class = &policy.classes[place.class];
