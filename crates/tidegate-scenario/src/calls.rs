@@ -1,5 +1,6 @@
 //! Builds calls and admission control of a simulation, and gives every call a queue of its own.
 
+use crate::broker::declared;
 use crate::choice::CallArrivals;
 use crate::diagnostic::Diagnostic;
 use crate::document::{AdmissionTable, CallsTable, FlowTable};
@@ -64,6 +65,7 @@ pub(crate) fn calls(
     first: usize,
     path: &[LinkId],
     network: &Network,
+    has_budgets: bool,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Calls> {
     let before = findings.len();
@@ -100,9 +102,13 @@ pub(crate) fn calls(
         findings
             .push(at.error("it asks for less than it declares").context(calls.rate.span.clone(), "declared").help("at least its `rate`"));
     }
-    if !path.iter().any(|link| network.links[link.0].admission.is_some()) {
+    let has_rates = path.iter().any(|link| network.links[link.0].admission.is_some());
+    if has_budgets {
+        judge_brokered(table, calls, has_rates, findings);
+    } else if !has_rates {
         let finding = calls.error(format!("no link on the path of `{}` admits calls", table.name.0));
-        findings.push(finding.help("add `admission` to a link, like admission = { utilisation = \"90 %\" }"));
+        let help = "add `admission` to a link, like admission = { utilisation = \"90 %\" }, or a `budget` to their class at every link";
+        findings.push(finding.help(help));
     }
     let longest = longest_packet(source, &table.source).map_or(0, |(longest, _)| longest);
     let on_wire = path.iter().map(|link| network.links[link.0].overhead().wire_length(longest)).max().unwrap_or(longest);
@@ -119,6 +125,10 @@ pub(crate) fn calls(
     if findings.len() > before {
         return None;
     }
+    let mut traffic = traffic.ok()?;
+    if has_budgets {
+        traffic = declared(traffic, table, source, path, network, findings);
+    }
     let time = |time: &Option<At<Duration>>| time.as_ref().map_or(Duration::ZERO, |at| at.value);
     let target = match (&calls.delay, &calls.reserve) {
         _ if calls.service.value.0 == Service::ControlledLoad => None,
@@ -134,13 +144,35 @@ pub(crate) fn calls(
             CallArrivals::Permanent => Arrivals::Permanent,
         },
         hold: time(&calls.hold),
-        traffic: traffic.ok()?,
+        traffic,
         target,
         service: calls.service.value.0,
         tolerance: calls.tolerance.as_ref().map(|at| at.value),
         enforces_reserve: calls.enforce_reserve.as_ref().is_some_and(|at| at.value),
         brokered: None,
     })
+}
+
+/// Reports keys that have no meaning for calls by budgets of delay.
+fn judge_brokered(table: &FlowTable, calls: &Block<CallsTable>, has_rates: bool, findings: &mut Vec<Diagnostic>) {
+    if has_rates {
+        let finding = calls.error(format!("one link on the path of `{}` admits calls by their rates, another by budgets", table.name.0));
+        findings.push(finding.help("let all links of the path admit in one way"));
+    }
+    if calls.service.value.0 == Service::ControlledLoad {
+        let finding = calls.service.error("budgets promise delays, and controlled load asks for none");
+        findings.push(finding.help("set service = \"guaranteed\""));
+    }
+    let tolerance = calls.tolerance.as_ref().map(|at| (at.span.clone(), "tolerance"));
+    let reserve = calls.enforce_reserve.as_ref().map(|at| (at.span.clone(), "enforce_reserve"));
+    for (span, key) in tolerance.into_iter().chain(reserve) {
+        let finding = Diagnostic::error(span, format!("`{key}` has no effect: calls by budgets share the queue of their class"));
+        findings.push(finding.help("remove it"));
+    }
+    if let Some(shape) = &table.shape {
+        let finding = shape.error("a shape holds packets back after the call has left, and budgets need them gone");
+        findings.push(finding.help("remove `shape`"));
+    }
 }
 
 /// Chooses the source ports of calls so that the hash of the classifier gives each a queue of its own at every link that admits calls. `tables` has the
@@ -162,7 +194,7 @@ pub(crate) fn separate(
         taken.extend(queues(network, &flow.path, flow.header));
     }
     for (number, table) in tables.iter().enumerate() {
-        let Some(calls) = &table.calls else { continue };
+        let Some(calls) = table.calls.as_ref().filter(|_| network.calls[number].brokered.is_none()) else { continue };
         let (path, flows) = (network.flows[network.calls[number].flows[0]].path.clone(), network.calls[number].flows.clone());
         for (nth, &flow) in flows.iter().enumerate() {
             let header = network.flows[flow].header;

@@ -60,6 +60,8 @@ pub mod summary;
 pub mod units;
 
 mod added_flow;
+mod broker;
+mod budget;
 mod buffer;
 mod calls;
 mod capture;

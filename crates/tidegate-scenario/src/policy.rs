@@ -112,6 +112,8 @@ pub struct Class {
     pub shape: Option<ShapingContract>,
     /// Its promise at this port.
     pub promise: Option<Promise>,
+    /// The delay at this port that calls may use up.
+    pub budget: Option<Duration>,
 }
 
 /// A group of a policy.
@@ -521,6 +523,7 @@ impl<'a> Resolution<'a> {
                 remarks: setup.remarks.of_class(index),
                 shape: class.given.shape,
                 promise: promises.get(index).copied().flatten(),
+                budget: table.and_then(|table| table.budget.as_ref()).map(|at| at.value),
             }
         });
         Policy {

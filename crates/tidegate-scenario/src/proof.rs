@@ -28,7 +28,7 @@ use tidegate_bounds::end_to_end::{Bound, EndToEnd, Method};
 use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, up};
 use tidegate_sim::LinkId;
 
-mod arrivals;
+pub(crate) mod arrivals;
 mod bundles;
 mod limits;
 mod network;

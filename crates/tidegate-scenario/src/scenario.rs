@@ -1,6 +1,7 @@
 //! Loads and checks a scenario with its variants.
 
 use crate::added_flow::added_flow;
+use crate::budget;
 use crate::capture::Captures;
 use crate::change::{self, PolicyChange};
 use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest, printable};
@@ -344,6 +345,9 @@ impl<'i> Loader<'_, 'i> {
         }
         let policies: Vec<Option<Policy>> =
             file.policy.0.iter().map(|(name, table)| Policy::resolve(name, table, None, self.findings)).collect();
+        for ((_, table), policy) in file.policy.0.iter().zip(&policies) {
+            policy.iter().for_each(|policy| budget::judge(table, policy, self.findings));
+        }
         let captures = &mut *self.captures;
         let simulation =
             Simulation::resolve(file, &policies, &mut |name, until_damage| captures.packets(name, until_damage), self.findings);

@@ -1,5 +1,7 @@
 //! Builds a simulation from a file: the network and the experiment.
 
+use crate::broker::Ports;
+use crate::budget::Budgeted;
 use crate::calls::{admission, calls, separate};
 use crate::choice::SourceKind;
 use crate::contract::Wire;
@@ -114,6 +116,7 @@ impl Simulation {
             is_complete: true,
             policy_of_link: Vec::new(),
             bounds_of_link: Vec::new(),
+            budgeted: Vec::new(),
             own_policies: Vec::new(),
             findings,
         };
@@ -218,7 +221,17 @@ struct Building<'a> {
     policy_of_link: Vec<usize>,
     bounds_of_link: Vec<Vec<NodeBounds>>,
     own_policies: Vec<Option<Policy>>,
+    /// The classes with budgets, by link.
+    budgeted: Vec<Option<Budgeted>>,
     findings: &'a mut Vec<Diagnostic>,
+}
+
+/// What a policy is to a link: its port, the bounds of its nodes, its cell scheduler, and its classes with budgets.
+type Parts = (PortSetup, Vec<NodeBounds>, Option<AdapterSetup>, Option<Budgeted>);
+
+fn parts(policy: &Policy) -> Parts {
+    // What is wrong with budgets has been reported.
+    (policy.setup(), policy.bounds.clone(), policy.adapter.clone(), Budgeted::of(policy).ok().flatten())
 }
 
 impl Building<'_> {
@@ -238,7 +251,7 @@ impl Building<'_> {
             let port = self.port(table);
             let name = table.name.0.clone();
             match port {
-                Some((port, bounds, adapter)) => {
+                Some((port, bounds, adapter, budgeted)) => {
                     let impairment = self.impairment(table);
                     let policy = self.policy_of_link.last().and_then(|&index| self.policies[index].as_ref());
                     let admission = table
@@ -275,6 +288,7 @@ impl Building<'_> {
                         admission,
                     });
                     self.bounds_of_link.push(bounds);
+                    self.budgeted.push(budgeted);
                 }
                 None => self.is_complete = false,
             }
@@ -306,7 +320,7 @@ impl Building<'_> {
     }
 
     /// The port of a link, its bounds, and its cell scheduler.
-    fn port(&mut self, table: &LinkTable) -> Option<(PortSetup, Vec<NodeBounds>, Option<AdapterSetup>)> {
+    fn port(&mut self, table: &LinkTable) -> Option<Parts> {
         let policies = &self.file.policy.0;
         let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
             let finding = table.policy.error(format!("there is no policy `{}`", table.policy.0));
@@ -322,13 +336,13 @@ impl Building<'_> {
         self.policy_of_link.push(index);
         self.own_policies.push(None);
         match &table.rate {
-            None => self.policies[index].as_ref().map(|policy| (policy.setup(), policy.bounds.clone(), policy.adapter.clone())),
+            None => self.policies[index].as_ref().map(parts),
             // Errors of the policy itself have been reported.
             Some(_) if self.policies[index].is_none() => None,
             Some(rate) => {
                 let (name, policy) = &policies[index];
                 let policy = Policy::resolve(name, policy, Some(rate), self.findings)?;
-                let port = (policy.setup(), policy.bounds.clone(), policy.adapter.clone());
+                let port = parts(&policy);
                 *self.own_policies.last_mut()? = Some(policy);
                 Some(port)
             }
@@ -345,6 +359,8 @@ impl Building<'_> {
             broker: None,
         };
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());
+        let budgeted = std::mem::take(&mut self.budgeted);
+        let ports = Ports { budgeted: &budgeted };
         for table in &self.file.flow {
             let places = table.calls.as_ref().map(|calls| calls.places.value.0 as u32);
             let count = places.unwrap_or(table.count.as_ref().map_or(1, |at| at.value.0 as u32));
@@ -371,7 +387,7 @@ impl Building<'_> {
             self.judge_packets(table, &source, &links);
             self.judge_promise(table, promise, &source, &links);
             if let Some(block) = &table.calls {
-                let made = calls(table, block, &source, network.flows.len(), &path, &network, self.findings);
+                let made = calls(table, block, &source, network.flows.len(), &path, &network, ports.are_on(&path), self.findings);
                 tables_of_calls.extend(made.is_some().then_some(&table.value));
                 network.calls.extend(made);
             }
@@ -383,6 +399,9 @@ impl Building<'_> {
             }
         }
         if self.is_complete {
+            let firsts = groups.iter().map(|group: &FlowGroup| group.first);
+            let flows: Vec<(usize, &FlowTable)> = firsts.zip(self.file.flow.iter().map(|flow| &flow.value)).collect();
+            ports.settle(&mut network, &tables_of_calls, &flows, self.findings);
             separate(&mut network, self.policies, &self.policy_of_link, &tables_of_calls, self.findings);
         }
         self.is_complete.then_some(Simulation {

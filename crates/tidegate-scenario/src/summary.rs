@@ -199,6 +199,7 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         limit,
         own_buffer(own),
         named.unwrap_or_default(),
+        class.budget.map_or(String::new(), |budget| format!("calls within a budget of {}", print_duration(budget))),
         class.reserve.map_or(String::new(), |bytes| {
             format!("{} of it reserved{}", print_size(bytes), if class.queues == 1 { "" } else { " for each queue" })
         }),

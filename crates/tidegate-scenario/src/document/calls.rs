@@ -7,14 +7,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
-/// Calls: requests of the flow for admission at the links of its path, hop by hop. An admitted call sends, holds, and leaves. Rates and sizes count
-/// bytes on the wire, overhead included.
+/// Calls: requests of the flow for admission at the links of its path: hop by hop for rates of their own, or for the whole path at once by the
+/// budgets of their classes. An admitted call sends, holds, and leaves. Rates and sizes count bytes on the wire, overhead included.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallsTable {
     /// The service that they ask for.
     pub service: At<CallServiceName>,
-    /// The most calls at once. Each is a flow with a queue of its own, in a class with `places`; a request that finds none free is refused.
+    /// The most calls at once; a request that finds none free is refused. Each is a flow with a queue of its own in a class with `places`; in a class with
+    /// a `budget` calls share the queue.
     #[schemars(extend("examples" = [16]))]
     pub places: At<Whole<1, 10_000>>,
     /// When requests come.
@@ -38,7 +39,8 @@ pub struct CallsTable {
     /// The longest packet that it declares.
     #[schemars(extend("default" = "the longest packet of the source, with the overhead of the links", "examples" = ["1000 B"]))]
     pub packet: Option<At<Bytes>>,
-    /// For guaranteed service: the bound on the delay of the whole path that it asks for. Admission computes the rate.
+    /// For guaranteed service: the bound on the delay of the whole path that it asks for. Admission computes the rate, or compares the budgets of the
+    /// path.
     #[schemars(extend("default" = "none: it asks for a rate", "examples" = ["20 ms"]))]
     pub delay: Option<At<Duration>>,
     /// For guaranteed service: the rate that it asks for at every link, in place of `delay`.

@@ -98,6 +98,11 @@ member! {
         /// above serves as a member by itself, with the service and the rate that admission gives the call. Places that no `calls` use get best effort.
         #[schemars(extend("default" = "none: the class is for no calls", "examples" = [16]))]
         pub places: Option<At<Whole<1, 65_536>>>,
+        /// The time from arrival to the last bit sent that calls may use up here. A class with a budget is for `calls` alone: they are admitted
+        /// while it is proven that no packet of any class with a budget waits longer. It has one queue directly below the link, under `fifo`,
+        /// `strict-priority`, `edf`, `wf2q+`, `scfq`, `qfq`, `drr` or `wrr`, and a buffer in which no class without a budget is.
+        #[schemars(extend("default" = "none: the class is for no calls", "examples" = ["5 ms"]))]
+        pub budget: Option<At<Duration>>,
         /// The order of service among the queues of the class, if it has several.
         #[schemars(extend("default" = "drr"))]
         pub queue_scheduler: Option<At<SchedulerName>>,

@@ -15,15 +15,15 @@ use tidegate_sim::source::{Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::{Holding, LengthDistribution, Remainder, Source};
 
 /// The lengths of frames, shortest and longest, in bytes.
-pub(super) type Lengths = (u32, u32);
+pub(crate) type Lengths = (u32, u32);
 
 /// The overheads of the links that a flow passes, each once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Overheads(Vec<Overhead>);
+pub(crate) struct Overheads(Vec<Overhead>);
 
 impl Overheads {
     /// Of these links.
-    pub(super) fn of(links: impl Iterator<Item = Overhead>) -> Overheads {
+    pub(crate) fn of(links: impl Iterator<Item = Overhead>) -> Overheads {
         let mut all = Vec::new();
         for overhead in links {
             if !all.contains(&overhead) {
@@ -39,7 +39,7 @@ impl Overheads {
     }
 
     /// The fewest bits that a frame takes on any of the links.
-    pub(super) fn least_bits(&self, length: u32) -> u64 {
+    pub(crate) fn least_bits(&self, length: u32) -> u64 {
         8 * u64::from(self.0.iter().map(|overhead| overhead.wire_length(length)).min().unwrap_or(length))
     }
 
@@ -57,7 +57,7 @@ impl Overheads {
 }
 
 /// The lengths of a source's frames; `longest` is the longest that its first port accepts.
-pub(super) fn lengths(source: &Source, longest: u32) -> Lengths {
+pub(crate) fn lengths(source: &Source, longest: u32) -> Lengths {
     let (least, most) = match source {
         Source::Cbr(Cbr { length, .. }) | Source::OnOff(OnOff { length, .. }) | Source::Greedy(Greedy { length, .. }) => (*length, *length),
         Source::Poisson(Poisson { length, .. }) => match length {
@@ -88,7 +88,7 @@ pub(super) fn lengths(source: &Source, longest: u32) -> Lengths {
 }
 
 /// The curve of a source, captures excepted.
-pub(super) fn of_source(source: &Source, wire: &Overheads) -> Result<Arrival, NoBound> {
+pub(crate) fn of_source(source: &Source, wire: &Overheads) -> Result<Arrival, NoBound> {
     match source {
         Source::Cbr(Cbr { rate, length, .. }) => {
             early(Arrival::token_bucket(wire.bits(*length), on_wire(rate.bits_per_second(), *length, wire)?))
