@@ -5,6 +5,7 @@
 use crate::log;
 use std::process::ExitCode;
 use tidegate_report::{BoundResult, FlowResult, PacketResult, Report, Run, format_count};
+use tidegate_scenario::bounds::bounded_by;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_sim::{LongestDelay, Outcome};
@@ -19,11 +20,10 @@ const TOLD: usize = 10;
 pub fn compare(run: &mut Run, groups: &[FlowGroup], proof: &Proof, outcome: &Outcome) {
     for ((flow, proven), measured) in run.flows.iter_mut().zip(&proof.flows).zip(&outcome.flows) {
         let bound = match proven {
-            Ok(proven) => {
-                u64::try_from(proven.bound.delay).map(|delay| (delay, proven.bound.method.name())).map_err(|_| "out of range".into())
-            }
+            Ok(proven) => u64::try_from(proven.bound.delay).map(|delay| (delay, bounded_by(proven))).map_err(|_| "out of range".into()),
             Err(reason) => Err(reason.clone()),
         };
+        let bound = bound.as_ref().map(|(delay, by)| (*delay, by.as_str())).map_err(Clone::clone);
         flow.bound = Some(BoundResult::new(bound, measured.longest.map(packet)));
     }
     for group in groups.iter().filter(|group| group.count > 1) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct BoundResult {
     /// The bound on the delay of every packet, in picoseconds; `None` without one.
     pub delay_ps: Option<u64>,
-    /// The method that gives it, such as "TFA++"; `None` without a bound.
+    /// The method that gives it, such as "TFA++", or "buffer" if only a full buffer does; `None` without a bound.
     pub method: Option<String>,
     /// Why there is none, as a clause; `None` with a bound.
     pub reason: Option<String>,

@@ -27,7 +27,7 @@ use proven::Proven;
 use rows::write_rows;
 
 pub use crate::slots::{MemberBounds, NodeBounds, Slots};
-pub use proven::Question;
+pub use proven::{Question, bounded_by};
 pub use tidegate_bounds::end_to_end::Method;
 
 /// A port, under the policy that it has for a time.

@@ -69,6 +69,13 @@ pub(super) fn buffers(proven: &ProvenFlow) -> Buffers {
     }
 }
 
+/// What bounds a flow: the method, a full buffer, or both.
+///
+/// A bound by a buffer holds for packets that leave; others may be dropped.
+pub fn bounded_by(proven: &ProvenFlow) -> String {
+    by(proven.bound.method, buffers(proven))
+}
+
 /// The method, and whether buffers are part of the bound.
 pub(super) fn by(method: Method, buffers: Buffers) -> String {
     match buffers {
