@@ -94,6 +94,17 @@ fn no_packet_of_a_scenario_is_later_than_its_bound() {
 }
 
 proptest! {
+    /// One port: sparse packets meet turns that have just ended.
+    #[test]
+    fn no_packet_at_a_random_port_is_later_than_its_bound(seed in any::<u64>()) {
+        let text = random::turns(seed);
+        let scenario = parse_str("random.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
+        let variant = &scenario.variants[0];
+        for (flow, bound, longest) in compared(variant, variant.simulation.as_ref().unwrap().experiment) {
+            prop_assert!(longest <= bound, "a packet of `{flow}` took {longest} ps, and its bound is {bound} ps:\n{text}");
+        }
+    }
+
     /// Random networks with every scheduler in trees of two levels, and sources that lean towards the worst case.
     #[test]
     fn no_packet_of_a_random_scenario_is_later_than_its_bound(seed in any::<u64>()) {
@@ -107,4 +118,148 @@ proptest! {
             prop_assert!(longest <= bound, "a packet of `{flow}` took {longest} ps, and its bound is {bound} ps:\n{text}");
         }
     }
+}
+
+/// The proof of a text with one variant.
+fn proof(text: &str) -> Proof {
+    let scenario = parse_str("test.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    Proof::of(&scenario.variants[0]).unwrap()
+}
+
+/// The bound of a flow in microseconds, rounded up, or the reason why there is none.
+fn bound(proof: &Proof, flow: usize) -> Result<i128, String> {
+    proof.flows[flow].as_ref().map(|flow| (flow.bound.delay + 999_999) / 1_000_000).map_err(Clone::clone)
+}
+
+/// Links of 8 Mbit/s in a row, each with a policy: 1000 bytes take 1 ms.
+fn row_of_links(policies: &[&str], flows: &str) -> String {
+    let mut text = "[simulation]\nduration = \"100 ms\"\n".to_owned();
+    for (link, keys) in policies.iter().enumerate() {
+        let to = link + 1;
+        text += &format!("[policy.p{link}]\nrate = \"8 Mbit/s\"\nlongest_frame = \"1000 B\"\n{keys}\n");
+        text += &format!("[[link]]\nname = \"l{link}\"\nfrom = \"n{link}\"\nto = \"n{to}\"\npolicy = \"p{link}\"\n");
+    }
+    text + flows
+}
+
+const FIFO: &str = "buffer = { limit = \"10 kB\" }";
+
+#[test]
+fn oracles_of_the_projects_scenarios() {
+    for (file, flow, microseconds) in [("parking-lot", "path-constant", 11_741), ("hierarchical-isp", "mill-calls-1", 6_837)] {
+        let scenario = read(Path::new(&format!("../../scenarios/{file}.toml")));
+        let variant = &scenario.variants[0];
+        let index = variant.simulation.as_ref().unwrap().network.flows.iter().position(|spec| spec.name == flow).unwrap();
+        let found = bound(&Proof::of(variant).unwrap(), index).unwrap();
+        assert!((microseconds - 1..=microseconds + 1).contains(&found), "{flow}: {found} us");
+    }
+}
+
+#[test]
+fn each_packet_counts_with_the_most_bits_that_it_takes_on_its_path() {
+    let flow = "[[flow]]\nname = \"f\"\npath = [\"l0\", \"l1\"]\nsource = { kind = \"cbr\", rate = \"80 kbit/s\", packet = \"100 B\" }\n";
+    let plain = bound(&proof(&row_of_links(&[FIFO, FIFO], flow)), 0).unwrap();
+    assert_eq!(plain, 201);
+    for overhead in ["100 B", "aal5"] {
+        let heavy = format!("{FIFO}\noverhead = \"{overhead}\"");
+        // A hundred bytes more, or three cells, at either of the links.
+        for policies in [[FIFO, heavy.as_str()], [heavy.as_str(), FIFO]] {
+            let found = bound(&proof(&row_of_links(&policies, flow)), 0).unwrap();
+            assert!(found >= 259, "{found}");
+        }
+    }
+}
+
+#[test]
+fn a_greedy_source_keeps_its_window_and_others_wait_for_it() {
+    let greedy = |name: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\npath = [\"l0\"]\nsource = {{ kind = \"greedy\", packet = \"1000 B\", window = \"3 packets\" }}\n"
+        )
+    };
+    let calls = "[[flow]]\nname = \"f\"\npath = [\"l0\"]\nsource = { kind = \"cbr\", rate = \"80 kbit/s\", packet = \"100 B\" }\n";
+    let wide = "buffer = { limit = \"1 MB\" }";
+    let found = proof(&row_of_links(&[wide], &format!("{calls}{}{}", greedy("g"), greedy("h"))));
+    // Six packets, the one under way, and its own, at what the calls leave.
+    assert!((7_100..7_300).contains(&bound(&found, 0).unwrap()), "{:?}", bound(&found, 0));
+    assert!(found.flows[0].as_ref().unwrap().limited.is_empty() && !found.queues[0].is_limited);
+    // A smaller buffer is the better bound, for packets that leave.
+    let found = proof(&row_of_links(&[FIFO.replace("10 kB", "2 kB").as_str()], &format!("{calls}{}", greedy("g"))));
+    assert_eq!((bound(&found, 0), found.flows[0].as_ref().unwrap().limited.clone()), (Ok(3_000), vec![0]));
+}
+
+#[test]
+fn behind_a_line_and_behind_a_policer_unlimited_traffic_has_a_curve() {
+    let flows = |policed: &str| {
+        let poisson =
+            "[[flow]]\nname = \"p\"\npath = [\"l0\", \"l1\"]\nsource = { kind = \"poisson\", rate = \"1 Mbit/s\", packet = \"500 B\" }\n";
+        let wide = "[[policy.p1.class]]\nname = \"all\"\n";
+        row_of_links(&[FIFO, &format!("{FIFO}\n{wide}{policed}")], poisson).replace("policy.p1]\nrate = \"8", "policy.p1]\nrate = \"16")
+    };
+    let found = proof(&flows(""));
+    // A buffer of 10 kB and the packet under way, and one packet at twice the rate: what comes over the line is served at once.
+    assert_eq!((bound(&found, 0), found.flows[0].as_ref().unwrap().limited.clone()), (Ok(10_750), vec![0]));
+    let found = proof(&flows("police = { policer = \"gcra\", rate = \"1 Mbit/s\", burst = \"3 kB\" }\n"));
+    assert_eq!((bound(&found, 0), found.queues[1].delay.clone()), (Ok(12_000), Ok(1_500_000_000)));
+}
+
+#[test]
+fn acknowledgements_count_on_their_way_back() {
+    let flows = "[[link]]\nname = \"back\"\nfrom = \"n1\"\nto = \"n0\"\npolicy = \"p0\"\n\
+        [[flow]]\nname = \"tcp\"\npath = [\"l0\"]\nback = [\"back\"]\nsource = { kind = \"tcp\", segment = \"900 B\" }\n\
+        [[flow]]\nname = \"calls\"\npath = [\"back\"]\nsource = { kind = \"cbr\", rate = \"80 kbit/s\", packet = \"100 B\" }\n";
+    let found = proof(&row_of_links(&[FIFO], flows));
+    assert_eq!((bound(&found, 1), found.flows[1].as_ref().unwrap().limited.clone()), (Ok(11_000), vec![0]));
+}
+
+#[test]
+fn packets_that_a_policer_marks_count_where_they_go() {
+    // What the first port marks passes the class `marked` of the second, beside a flow of that class.
+    let first = "[[policy.p0.class]]\nname = \"af\"\npolice = { policer = \"gcra\", rate = \"100 kbit/s\", burst = \"2 kB\", violation = \"yellow\" }\n\
+        set = { dscp = \"by-colour\" }\n";
+    let second = "scheduler = \"wf2q+\"\n[[policy.p1.class]]\nname = \"marked\"\nmatch = [{ dscp = \"af12\" }]\nrate = \"3 Mbit/s\"\n\
+        [[policy.p1.class]]\nname = \"rest\"\nrate = \"4 Mbit/s\"\n";
+    let source = "source = { kind = \"frames\", sizes = [\"8 kB\"], interval = \"40 ms\", packet = \"1000 B\" }";
+    let bound_of = |path: &str| {
+        let flows = format!(
+            "[[flow]]\nname = \"f\"\npath = [{path}]\nheader = {{ dscp = \"af11\" }}\n{source}\n\
+             [[flow]]\nname = \"other\"\npath = [\"l1\"]\nheader = {{ dscp = \"af12\" }}\nsource = {{ kind = \"cbr\", rate = \"80 kbit/s\", packet = \"100 B\" }}\n"
+        );
+        bound(&proof(&row_of_links(&[&format!("{FIFO}\n{first}"), &format!("{FIFO}\n{second}")], &flows)), 1).unwrap()
+    };
+    assert!(bound_of("\"l0\", \"l1\"") > bound_of("\"l0\"") + 2_000);
+}
+
+#[test]
+fn what_is_not_proven_says_why() {
+    let cells =
+        "[[flow]]\nname = \"f\"\npath = [\"l0\", \"l1\"]\nsource = { kind = \"poisson\", rate = \"80 kbit/s\", packet = \"100 B\" }\n";
+    let text =
+        row_of_links(&["longest_frame = \"53 B\"", FIFO], cells).replace("longest_frame = \"1000 B\"\nlongest_frame", "longest_frame");
+    let text = text.replacen("policy = \"p0\"\n", "policy = \"p0\"\ncells = true\n", 1);
+    let found = proof(&text);
+    assert!(bound(&found, 0).unwrap_err().contains("packets contend there as cells"), "{:?}", bound(&found, 0));
+    // Behind cells nothing limits what comes.
+    assert!(found.queues[1].is_limited, "{:?}", found.queues[1]);
+    let text =
+        row_of_links(&["scheduler = \"edf\"\n[[policy.p0.class]]\nname = \"all\"\ndelay = \"5 ms\"\n"], &cells.replace(", \"l1\"", ""));
+    assert_eq!(bound(&proof(&text), 0), Err("source `poisson` is not limited".to_owned()));
+}
+
+/// Under weighted round robin a class whose queue is empty when its packet starts is back with a new turn before another comes, which waits for both.
+#[test]
+fn a_packet_may_wait_for_a_packet_and_a_turn_of_the_same_class() {
+    let classes = "scheduler = \"wrr\"\n[[policy.p0.class]]\nname = \"big\"\nmatch = [{ destination_port = 1 }]\n\
+        [[policy.p0.class]]\nname = \"rest\"\nweight = 2\n";
+    let flows = "[[flow]]\nname = \"big\"\npath = [\"l0\"]\nheader = { destination_port = 1 }\nstart = \"10 ms\"\n\
+        source = { kind = \"frames\", sizes = [\"3000 B\"], interval = \"50 ms\", packet = \"1000 B\", random_phase = false }\n\
+        [[flow]]\nname = \"f\"\npath = [\"l0\"]\nstart = \"10100 us\"\n\
+        source = { kind = \"cbr\", rate = \"16 kbit/s\", packet = \"100 B\", random_phase = false }\n";
+    let scenario = parse_str("turns.toml", &row_of_links(&[&format!("buffer = {{ limit = \"1 MB\" }}\n{classes}")], flows)).unwrap();
+    let variant = &scenario.variants[0];
+    let found = compared(variant, variant.simulation.as_ref().unwrap().experiment);
+    let (_, bound, longest) = found.iter().find(|found| found.0 == "f").unwrap();
+    // It comes 0.1 ms after the first of three packets and leaves behind the second.
+    assert_eq!(*longest, 2_000_000_000);
+    assert!(longest <= bound, "{bound}");
 }

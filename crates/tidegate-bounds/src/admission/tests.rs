@@ -17,7 +17,7 @@ fn terms_of_guaranteed_service_per_scheduler() {
     };
     assert_eq!(terms(SchedulerKind::Wf2qPlus), Ok(expect(1_000, 100)));
     assert_eq!(terms(SchedulerKind::SelfClocked), Ok(expect(1_000, 500)));
-    assert_eq!(terms(SchedulerKind::WeightedRoundRobin), Ok(expect(0, 500)));
+    assert_eq!(terms(SchedulerKind::WeightedRoundRobin), Ok(expect(0, 600)));
     assert!(terms(SchedulerKind::EarliestDeadlineFirst).is_err());
     // Four hops of fair queueing: 10 ms need 1,908,996 bit/s of a flow that may send its 15 kbit at the link's rate.
     let rate = |rate: u64| Rate::new(rate).unwrap();

@@ -75,7 +75,8 @@ impl<'a> Rows<'a> {
             if equal.is_empty() {
                 return Ok(left);
             }
-            turns(&left, own.shortest.into(), equal.iter().map(|child| u128::from(child.longest)).sum())
+            // With turns of one packet the curve covers a sibling that comes back behind its own packet.
+            turns(&left, own.shortest.into(), equal.iter().map(|child| u128::from(child.longest)).sum(), 0)
         };
         let strict = match (blind, turns()) {
             // The larger of two strict curves is one.
@@ -96,15 +97,16 @@ impl<'a> Rows<'a> {
         Row { guaranteed: strict.clone(), strict, delay: Some(sharper()) }
     }
 
-    /// Shares in packets, so in bits `q / (q + Q)` with `q` the least bits of an own turn and `Q` the most of all others.
+    /// Shares in packets, so in bits `q / (q + Q)` with `q` the least bits of an own turn and `Q` the most of all others. A sibling
+    /// whose queue is empty when its packet starts may be back with a new turn before this child comes: one packet more.
     pub(super) fn weighted_round_robin(&self) -> Row {
         let turn = |child: &Child| u128::from(child.weight) * u128::from(child.longest) * if child.resumes { 2 } else { 1 };
         let (own, others) = (self.own(), self.others().map(turn).sum());
-        Row::both(turns(self.parent, u128::from(own.weight) * u128::from(own.shortest), others))
+        Row::both(turns(self.parent, u128::from(own.weight) * u128::from(own.shortest), others, longest_of(self.others())))
     }
 
     /// `Q_i / F` after `(F - Q_i)(1 + L_i / Q_i)` and a packet of each other; and, as deficits stay below a packet, `(Q_i - L_i) / (F - L_i)` after
-    /// one turn of each other.
+    /// one turn of each other. A sibling that comes back behind its own packet, as under [`Rows::weighted_round_robin`], comes without a deficit.
     pub(super) fn deficit_round_robin(&self) -> Row {
         let own = self.own();
         let (quantum, longest) = (u128::from(own.quantum), u128::from(own.longest));
@@ -273,12 +275,18 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The share of turns of at least `own` bits among turns of at most `others` bits, after these.
-fn turns(parent: &Service, own: u128, others: u128) -> Result<Service, NoBound> {
+/// The longest packet of these children.
+fn longest_of<'c>(children: impl Iterator<Item = &'c Child>) -> u64 {
+    children.map(|child| child.longest).max().unwrap_or(0)
+}
+
+/// The share of turns of at least `own` bits among turns of at most `others` bits, after these and a packet of `first` bits.
+fn turns(parent: &Service, own: u128, others: u128, first: u64) -> Result<Service, NoBound> {
     if own == 0 {
         return Err(NoBound::Because("its packets may be of any length, and so its turns"));
     }
-    parent.share((own, own + others), times(bits(1), i128::try_from(others).map_err(|_| NoBound::OutOfRange)?)?)
+    let work = i128::try_from(others + u128::from(first)).map_err(|_| NoBound::OutOfRange)?;
+    parent.share((own, own + others), times(bits(1), work)?)
 }
 
 /// The slot of quick fair queueing: the longest packet's time at the rate, rounded up to a power of two.

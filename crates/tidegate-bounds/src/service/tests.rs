@@ -102,10 +102,10 @@ fn controlled_load_sees_one_packet_of_each_guaranteed_flow() {
 fn weighted_round_robin_shares_packets_so_its_share_in_bits_depends_on_lengths() {
     let mixed = |weight| Child { weight, shortest: 1_000, ..child(12_000) };
     let node = Node::new(WeightedRoundRobin, 10 * MBPS, vec![mixed(3), mixed(1)]);
-    assert_eq!(pieces(row(&node, &link(), 0).strict), [piece(2 * MBPS, 1_200 * US)]);
+    assert_eq!(pieces(row(&node, &link(), 0).strict), [piece(2 * MBPS, 2_400 * US)]);
     let cell = |weight| Child { weight, ..child(424) };
     let node = Node::new(WeightedRoundRobin, 10 * MBPS, vec![cell(3), cell(1)]);
-    assert_eq!(pieces(row(&node, &link(), 0).strict), [piece(7_500_000, 42_400_000)]);
+    assert_eq!(pieces(row(&node, &link(), 0).strict), [piece(7_500_000, 84_800_000)]);
 }
 
 #[test]

@@ -169,6 +169,14 @@ impl Scheduler {
             }
             EarlyWf2qPlus => self.virtual_time += length,
             SelfClocked => self.virtual_time = self.finishes[child],
+            WeightedRoundRobin => {
+                // A turn ends when its last packet starts: what becomes backlogged now comes behind the next one.
+                self.credit[child] -= 1;
+                if self.credit[child] == 0 {
+                    self.turn.rotate_left(1);
+                    self.begun = false;
+                }
+            }
             _ => {}
         }
     }
@@ -176,13 +184,14 @@ impl Scheduler {
     pub fn done(&mut self, _now: i128, child: usize, next: Option<Packet>) {
         let length = self.heads[child].unwrap().length;
         self.heads[child] = next;
-        if matches!(self.kind, WeightedRoundRobin | DeficitRoundRobin) {
-            self.credit[child] -= if self.kind == DeficitRoundRobin { length } else { 1 };
-            if next.is_none() {
-                self.credit[child] = 0;
-                self.turn.remove(0);
-                self.begun = false;
-            }
+        if self.kind == DeficitRoundRobin {
+            self.credit[child] -= length;
+        }
+        if matches!(self.kind, WeightedRoundRobin | DeficitRoundRobin) && next.is_none() {
+            self.credit[child] = 0;
+            let place = self.turn.iter().position(|&other| other == child).unwrap();
+            self.turn.remove(place);
+            self.begun &= place > 0;
         }
         if let Some(next) = next {
             match self.kind {

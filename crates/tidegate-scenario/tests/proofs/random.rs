@@ -205,3 +205,39 @@ fn source(lots: &mut Lots, text: &mut String, flow: u64, path: &str, rate: u64) 
         let _ = writeln!(text, "start = \"{} us\"", lots.below(5_000));
     }
 }
+
+/// One port whose scheduler takes turns: sparse packets meet turns that have just ended.
+pub fn turns(seed: u64) -> String {
+    let lots = &mut Lots(seed);
+    let scheduler = lots.one_of(&["wrr", "drr", "strict-priority", "scfq", "wf2q+", "qfq"]);
+    let rate = lots.between(8_000_000, 12_000_000);
+    let mut text = format!(
+        "[simulation]\nduration = \"60 ms\"\n[policy.p]\nrate = \"{rate} bit/s\"\nlongest_frame = \"1000 B\"\nscheduler = \"{scheduler}\"\nbuffer = {{ limit = \"1 MB\" }}\n"
+    );
+    let classes = lots.between(2, 4);
+    for class in 0..classes {
+        let key = match scheduler {
+            "strict-priority" => "priority = 0".to_owned(),
+            "wrr" | "drr" => format!("weight = {}", lots.between(1, 3)),
+            _ => format!("rate = \"{} bit/s\"", rate * lots.between(1, 9) / 10 / classes),
+        };
+        let matches = if class + 1 == classes { String::new() } else { format!("match = [{{ destination_port = {} }}]\n", 5_000 + class) };
+        let _ = write!(text, "[[policy.p.class]]\nname = \"c{class}\"\n{matches}{key}\n");
+    }
+    text += "[[link]]\nname = \"l0\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n";
+    for class in 0..classes {
+        let head = format!("path = [\"l0\"]\nheader = {{ destination_port = {} }}", 5_000 + class);
+        if class + 1 == classes {
+            let (packet, rate) = (lots.between(40, 300), lots.between(20_000, 90_000));
+            let source = format!("kind = \"cbr\", rate = \"{rate} bit/s\", packet = \"{packet} B\"");
+            let _ = write!(text, "[[flow]]\nname = \"f{class}\"\ncount = {}\n{head}\nsource = {{ {source} }}\n", lots.between(1, 3));
+        } else {
+            for part in 0..lots.between(1, 3) {
+                let packet = if lots.one_in(2) { 1_000 } else { lots.between(300, 1_000) };
+                let source = format!("kind = \"greedy\", packet = \"{packet} B\", window = \"{} packets\"", lots.between(1, 6));
+                let _ = write!(text, "[[flow]]\nname = \"f{class}-{part}\"\n{head}\nsource = {{ {source} }}\n");
+            }
+        }
+    }
+    text
+}
