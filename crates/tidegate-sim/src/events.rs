@@ -57,6 +57,7 @@ impl Events {
     /// Replaces the event of a slot; [`NEVER`] removes it.
     #[inline]
     pub fn set(&mut self, slot: usize, at: u64) {
+        debug_assert!(slot < self.leaves, "slot {slot} of {}", self.leaves);
         // The length is a power of two, so masking the index tells the compiler that it is in range.
         let nodes = &mut *self.nodes;
         let mask = nodes.len() - 1;

@@ -106,7 +106,10 @@ impl<'a> Signalling<'a> {
         for kind in 0..signalling.kinds.len() {
             signalling.enter_first(kind);
         }
-        plane.agenda.set_signalling(signalling.next());
+        // Without calls the agenda has no place for signalling.
+        if !signalling.kinds.is_empty() {
+            plane.agenda.set_signalling(signalling.next());
+        }
         signalling
     }
 
