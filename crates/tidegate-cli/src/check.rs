@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::log;
 use crate::present::print;
+use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -33,7 +34,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         crate::log::line(&format!("note: {note}"));
     }
     let detail = if arguments.all { Detail::All } else { Detail::First };
-    print(&summary(&scenario, detail))?;
+    let progress = Progress::new(1, "proving bounds  {elapsed}");
+    let text = summary(&scenario, detail);
+    drop(progress);
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -96,7 +96,7 @@ fn a_flow_is_asked_for_by_name_and_a_method_by_its_own() {
     assert_eq!(json["schema"], 3);
     let variant = &json["variants"][0];
     assert_eq!((&variant["flows"][0]["name"], &variant["ports"][0]["link"]), (&"local-greedy-ab".into(), &"a-b".into()));
-    assert!(variant["flows"][0]["no_bound_because"].is_string() && variant["flows"].as_array().unwrap().len() == 1);
+    assert!(variant["flows"][0]["bound"]["delay_ps"].is_u64() && variant["flows"].as_array().unwrap().len() == 1);
     assert_eq!(variant["ports"].as_array().unwrap().len(), 1, "ports of other links are left out");
 }
 

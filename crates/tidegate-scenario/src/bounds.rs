@@ -227,6 +227,12 @@ pub fn text(scenario: &Scenario) -> String {
     Report::of(scenario, Question::default(), &|_| {}).map_or_else(|refused| refused, |report| report.text())
 }
 
+/// One line for the equal flows of each table of a variant: the bound on their delay, or why there is none. Empty for a policy file.
+pub(crate) fn summarised(variant: &Variant, proof: &Proof, detail: Detail) -> String {
+    let question = Question { detail, ..Question::default() };
+    Proven::of(variant, Some(proof), &question).map_or_else(String::new, |proven| flows::summarised(&proven))
+}
+
 fn write_node(text: &mut String, node: &NodeBounds) {
     let _ = write!(text, "  {}: {}", node.name, node.scheduler.name());
     let Some(slots) = &node.slots else {

@@ -1,5 +1,6 @@
 //! Describes a file as text: policies with their trees, links with their load, flows with their promises.
 
+use crate::bounds::summarised;
 use crate::choice::NodeReading;
 use crate::contract::{Bursts, counts_frames};
 pub use crate::detail::Detail;
@@ -8,6 +9,7 @@ use crate::guarantee::{Guarantee, LeastRate};
 use crate::partition::{Buffer, Owner, Partition};
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
+use crate::proof::Proof;
 use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
@@ -74,6 +76,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
             text += &flows;
             flows_shown = flows;
         }
+        text += &bounds(variant, detail);
     }
     text + &detail.rest(variants, "variants")
 }
@@ -356,6 +359,12 @@ fn flows(simulation: &Simulation, detail: Detail) -> String {
         let _ = writeln!(text, "  {name}{times} over {}: {}{tags}{promise}", path.join(", "), describe(&flow.source));
     }
     text + &detail.rest(groups, "flows")
+}
+
+/// What is proven of the flows.
+fn bounds(variant: &Variant, detail: Detail) -> String {
+    let proven = Proof::of(variant).map_or_else(String::new, |proof| summarised(variant, &proof, detail));
+    if proven.is_empty() { proven } else { format!("\nbounds (`tidegate bounds` tells more)\n{proven}") }
 }
 
 fn listed(parts: impl IntoIterator<Item = String>) -> String {

@@ -101,6 +101,22 @@ const ASSUMPTIONS: [&str; 2] = [
     "it holds while every source keeps to the file, and for packets that are not lost",
 ];
 
+/// One line for the equal flows of each table.
+pub(super) fn summarised(proven: &Proven<'_>) -> String {
+    let all = equals(proven);
+    let mut text = String::new();
+    for row in &all[..proven.question.detail.of(all.len())] {
+        let promise = if promised(row.group).is_some() { format!("; promised {}", row.promise()) } else { String::new() };
+        let _infallible = match &row.outcome {
+            Outcome::Bound { delay, method, buffers, .. } => {
+                writeln!(text, "  {}: delay at most {} ({}){promise}", row.name(), print_time(whole(*delay).into()), by(*method, *buffers))
+            }
+            Outcome::None(reason) => writeln!(text, "  {}: no bound: {reason}{promise}", row.name()),
+        };
+    }
+    text + &proven.question.detail.rest(all.len(), "rows")
+}
+
 /// What a bound by a buffer rests on.
 pub(super) const FULL_BUFFER: &str =
     "`buffer`: a hop that nothing else bounds; packets that leave it have waited for a full buffer at most, and others may be dropped";
