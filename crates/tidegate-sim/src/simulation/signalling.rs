@@ -198,7 +198,7 @@ impl<'a> Signalling<'a> {
         let asking = &self.calls[call];
         let calls = self.kinds[number].calls;
         if let Some(path) = &calls.brokered {
-            if let Err(refusals) = self.ask_broker(call, calls, path) {
+            if let Some(refusals) = self.ask_broker(call, calls, path) {
                 self.count_refused(call, refusals);
                 return self.ask_again(now, call);
             }
@@ -227,20 +227,20 @@ impl<'a> Signalling<'a> {
         }
     }
 
-    /// Asks the broker for the whole path.
-    fn ask_broker(&mut self, call: usize, calls: &Calls, path: &BrokeredPath) -> Result<(), Refusals> {
-        let Some((broker, queues)) = &mut self.broker else { return Ok(()) };
+    /// Asks the broker for the whole path. Returns its refusal, if it refuses.
+    fn ask_broker(&mut self, call: usize, calls: &Calls, path: &BrokeredPath) -> Option<Refusals> {
+        let (broker, queues) = self.broker.as_mut()?;
         let alternatives: Vec<&[u32]> = path.alternatives.iter().map(|(_, path)| &path[..]).collect();
         let spec = FlowSpec { alternatives: &alternatives, ..calls.request(self.calls[call].flow, &path.queues) };
         match broker.request(&spec) {
             Ok(Answer::Admitted(admitted)) => {
                 let statistics = &mut self.kinds[self.calls[call].calls].statistics;
                 statistics.promised_delay = statistics.promised_delay.max(admitted.delay);
-                Ok(())
+                None
             }
             Ok(Answer::Refused(first)) => {
                 let BrokeredQueue { link, class, .. } = queues[first.port as usize];
-                Err(Refusals { link, class: Some(class), requests: 1, first })
+                Some(Refusals { link, class: Some(class), requests: 1, first })
             }
             Err(error) => unreachable!("the network has been checked, and a flow is one call at a time: {error}"),
         }
