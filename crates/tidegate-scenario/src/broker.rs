@@ -109,7 +109,7 @@ impl Ports<'_> {
             findings.push(calls.error(problem).help("match all calls of a flow in one class"));
             return None;
         }
-        let own = |link: &LinkId| &network.links[link.0].port.classifier.classes()[..];
+        let own = |link: &LinkId| network.links[link.0].port.classifier.classes();
         // A class of the same name at every link.
         let alternative = |&class: &usize| {
             let name = &own(&flow.path[0])[class].name;

@@ -57,17 +57,17 @@ pub(crate) fn admission(
     }
 }
 
-/// The calls of a flow, which are the flows of the network from `first` on. `None` if it reports an error.
+/// The calls of a flow, which are the next flows of the network. `None` if it reports an error.
 pub(crate) fn calls(
     table: &FlowTable,
     calls: &Block<CallsTable>,
     source: &Source,
-    first: usize,
     path: &[LinkId],
     network: &Network,
     has_budgets: bool,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Calls> {
+    let first = network.flows.len();
     let before = findings.len();
     if let Some(at) = &table.count {
         findings.push(at.error("a flow of calls has `places` in place of `count`").help("remove `count`"));

@@ -387,7 +387,7 @@ impl Building<'_> {
             self.judge_packets(table, &source, &links);
             self.judge_promise(table, promise, &source, &links);
             if let Some(block) = &table.calls {
-                let made = calls(table, block, &source, network.flows.len(), &path, &network, ports.are_on(&path), self.findings);
+                let made = calls(table, block, &source, &path, &network, ports.are_on(&path), self.findings);
                 tables_of_calls.extend(made.is_some().then_some(&table.value));
                 network.calls.extend(made);
             }

@@ -75,7 +75,7 @@ fn a_smaller_burst_is_offered_and_admitted() {
         let scenario = load(&file, &keys).unwrap();
         std::fs::remove_file(&file).unwrap();
         let simulation = scenario.variants[0].simulation.as_ref().unwrap();
-        let experiment = Experiment { duration: Duration::from_seconds(1), ..simulation.experiment.clone() };
+        let experiment = Experiment { duration: Duration::from_seconds(1), ..simulation.experiment };
         let outcome = run(&simulation.network, &experiment, &Control::default()).unwrap();
         let film = outcome.calls.into_iter().nth(1).unwrap();
         (film.admitted, film.refused.first().map(|refused| refused.first))

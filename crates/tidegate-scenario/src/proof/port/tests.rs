@@ -154,8 +154,8 @@ fn an_internet_provider_in_three_levels() {
 #[test]
 fn the_queue_of_a_path_across_a_parking_lot() {
     let scenario = parse_str("lot.toml", include_str!("../../../../../scenarios/parking-lot.toml")).unwrap();
-    let found = scenario.variants.iter().flat_map(|variant| &variant.policies).filter(|policy| policy.scheduler == SchedulerKind::Wf2qPlus);
-    let policy = found.last().unwrap();
+    let mut found = scenario.variants.iter().flat_map(|variant| &variant.policies).rev();
+    let policy = found.find(|policy| policy.scheduler == SchedulerKind::Wf2qPlus).unwrap();
     let constant = policy.classes.iter().position(|class| class.name == "constant").unwrap();
     assert_eq!(pieces(&guaranteed(policy, &[], (1_064, 1_064))[constant][0].row.guaranteed), [(3_100_000, 1_214_400_000)]);
 }
