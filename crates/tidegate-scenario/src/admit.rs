@@ -151,7 +151,7 @@ pub fn text(answer: &Answer) -> String {
         }
     }
     let kept = answer.others.iter().filter(|claim| claim.is_proven()).count();
-    let _ = writeln!(text, "\n{} of the file that were proven without it: {kept} still are", plural(answer.others.len(), "promise"));
+    let _ = writeln!(text, "\nproven without it: {} of the file; still proven with it: {kept}", plural(answer.others.len(), "promise"));
     if !answer.unproven.is_empty() {
         let _ = writeln!(text, "not proven without it either:");
         for claim in &answer.unproven {

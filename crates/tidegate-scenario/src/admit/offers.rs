@@ -2,11 +2,11 @@
 
 use super::desk::{Desk, Trial, picoseconds};
 use crate::header::DSCP_NAMES;
-use crate::units::{print_rate, print_size, print_time};
+use crate::units::{print_duration, print_rate, print_size, print_time};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use tidegate_core::classifier::{Header, Network};
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::source::{Cbr, OnOff};
 use tidegate_sim::{FlowSpec, LinkId, Source};
 
@@ -98,8 +98,16 @@ impl Asking<'_> {
             _ => return None,
         };
         let set = |rate: u64| keys.iter().map(|&key| (key, written_rate(rate))).collect();
-        let (rate, bound) = self.largest(asked.bits_per_second(), step(asked.bits_per_second()), &set)?;
-        Some(Offer { what: "largest rate", set: vec![(shown.to_owned(), written_rate(rate))], remark: None, bound })
+        let (most, step) = (asked.bits_per_second(), step(asked.bits_per_second()));
+        if let Some((rate, bound)) = self.largest(most, step, &set) {
+            return Some(Offer { what: "largest rate", set: vec![(shown.to_owned(), written_rate(rate))], remark: None, bound });
+        }
+        // Of a source that is written with an interval no rate can be set.
+        let (None, Source::Cbr(Cbr { length, .. })) = (&self.flow.shaping, &self.flow.source) else { return None };
+        let nanoseconds = |rate: u64| (8_000_000_000 * u64::from(*length)).div_ceil(rate);
+        let interval = |rate: u64| format!("\"{}\"", print_duration(Duration::from_picoseconds(1000 * nanoseconds(rate))));
+        let (rate, bound) = self.largest(most, step, &|rate| vec![("source.interval", interval(rate))])?;
+        Some(Offer { what: "largest rate", set: vec![("source.interval".to_owned(), interval(rate))], remark: None, bound })
     }
 
     /// The largest part, in percent, of both rate and burst of a contract.
