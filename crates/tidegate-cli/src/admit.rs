@@ -14,7 +14,7 @@ use tidegate_scenario::admit;
 pub struct Arguments {
     /// The scenario file
     file: PathBuf,
-    /// The file of the flow that asks: one [[flow]], with a `source` or its declared `traffic`, and the delay it asks for
+    /// The file of the flow that asks: one flow, with a `source` or its declared `traffic`, and the delay it asks for
     #[arg(long, value_name = "FLOW")]
     flow: PathBuf,
     /// Change a value of the file or of the flow first, such as flow.NAME.promise.delay="5 ms"
