@@ -30,8 +30,6 @@ pub fn error_terms(node: &Node, parent: &Service, index: usize, packet: u64) -> 
         SchedulerKind::WeightedRoundRobin | SchedulerKind::DeficitRoundRobin | SchedulerKind::Dwcs => {
             terms(0, curve.pieces().iter().map(|piece| piece.latency).max().unwrap_or(0))
         }
-        SchedulerKind::Fifo | SchedulerKind::StrictPriority | SchedulerKind::EarliestDeadlineFirst | SchedulerKind::RateControlled => {
-            Err(NoBound::Because("the scheduler reserves no rate per flow"))
-        }
+        _ => Err(NoBound::Because("the scheduler reserves no rate per flow")),
     }
 }

@@ -64,12 +64,8 @@ impl Room {
 
 /// True for managers that refuse or push out packets while there is room for them.
 fn drops_early(kind: BufferKind) -> bool {
-    match kind {
-        BufferKind::TailDrop | BufferKind::LongestQueuePushOut => false,
-        BufferKind::SelectivePushout | BufferKind::SelectivePushoutPlus | BufferKind::PartialPacketDiscard => false,
-        BufferKind::DynamicThreshold | BufferKind::EarlyPacketDiscard | BufferKind::TagSensitive => true,
-        BufferKind::SelectiveDrop | BufferKind::FairBufferAllocation | BufferKind::WeightedBufferAllocation => true,
-    }
+    use BufferKind::{LongestQueuePushOut, PartialPacketDiscard, SelectivePushout, SelectivePushoutPlus, TailDrop};
+    !matches!(kind, TailDrop | LongestQueuePushOut | SelectivePushout | SelectivePushoutPlus | PartialPacketDiscard)
 }
 
 /// Whether a packet of a queue may find no room.

@@ -131,14 +131,6 @@ fn short(port: String, has: String, needs: String, limit: Limit, bytes: u64, sho
 
 /// True if a packet that fits into the buffer is accepted.
 const fn keeps_what_fits(kind: BufferKind) -> bool {
-    match kind {
-        BufferKind::TailDrop | BufferKind::LongestQueuePushOut | BufferKind::SelectivePushout | BufferKind::SelectivePushoutPlus => true,
-        BufferKind::DynamicThreshold
-        | BufferKind::PartialPacketDiscard
-        | BufferKind::EarlyPacketDiscard
-        | BufferKind::TagSensitive
-        | BufferKind::SelectiveDrop
-        | BufferKind::FairBufferAllocation
-        | BufferKind::WeightedBufferAllocation => false,
-    }
+    use BufferKind::{LongestQueuePushOut, SelectivePushout, SelectivePushoutPlus, TailDrop};
+    matches!(kind, TailDrop | LongestQueuePushOut | SelectivePushout | SelectivePushoutPlus)
 }
