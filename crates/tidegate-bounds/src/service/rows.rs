@@ -78,11 +78,14 @@ impl<'a> Rows<'a> {
             // With turns of one packet the curve covers a sibling that comes back behind its own packet.
             turns(&left, own.shortest.into(), equal.iter().map(|child| u128::from(child.longest)).sum(), 0)
         };
-        let strict = match (blind, turns()) {
-            // The larger of two strict curves is one.
+        let turns = turns();
+        let guaranteed = match (blind, turns.clone()) {
+            // Both hold from the instant on at which the child becomes backlogged.
             (Ok(one), Ok(two)) => Service::new(one.pieces().iter().chain(two.pieces()).copied()),
             (one, two) => two.or(one),
         };
+        // Equals may have been served late at any instant, and then send their bursts again: only turns hold in every interval.
+        let strict = turns;
         let sharper = || -> Result<Picoseconds, NoBound> {
             // Once started, the last packet is not interrupted: b - L waits for the rest, and L takes its own time.
             let left = self.beside(self.parent, above().chain(equal.iter().copied()), lower)?;
@@ -94,7 +97,7 @@ impl<'a> Rows<'a> {
             let least = bounds.collect::<Result<Vec<_>, NoBound>>()?.into_iter().min();
             as_bound(least.ok_or(NoBound::Overloaded { offered: rate.into(), served: left.rate() })?)
         };
-        Row { guaranteed: strict.clone(), strict, delay: Some(sharper()) }
+        Row { guaranteed, strict, delay: Some(sharper()) }
     }
 
     /// Shares in packets, so in bits `q / (q + Q)` with `q` the least bits of an own turn and `Q` the most of all others. A sibling

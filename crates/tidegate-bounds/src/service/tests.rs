@@ -212,3 +212,13 @@ fn every_scheduler_has_a_row() {
         assert!(known || reason.len() > 10, "{}: {reason}", kind.name());
     }
 }
+
+#[test]
+fn among_equal_priorities_only_turns_are_strict() {
+    // An equal of 1 kbit and 1 Mbit/s leaves 9 Mbit/s from the start of a backlog on; in every interval only half of the link is sure.
+    let equal = Child { arrival: Ok(Arrival::token_bucket(1_000, MBPS)), ..child(1_000) };
+    let node = Node::new(StrictPriority, 10 * MBPS, vec![child(1_000), equal]);
+    let found = row(&node, &link(), 0);
+    assert_eq!(found.guaranteed.as_ref().unwrap().rate(), 9 * MBPS);
+    assert_eq!(found.strict.unwrap().rate(), 5 * MBPS);
+}
