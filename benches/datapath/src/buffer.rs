@@ -9,7 +9,7 @@
 use crate::flows::Random;
 use crate::{Benchmark, PACKET_BYTES};
 use tidegate_core::buffer::{Admission, Arrival, BufferManager, BufferParameters, Change, Victim};
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyBufferManager, BufferKind, PartitionSpec};
 use tidegate_core::units::{Overhead, Time};
@@ -102,7 +102,7 @@ struct Buffer {
 impl Buffer {
     #[inline]
     fn offer(&mut self, flow: Flow) -> Result<(), DropReason> {
-        let arrival = Arrival { flow, length: PACKET_BYTES, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
+        let arrival = Arrival { ecn: Ecn::NotEct, flow, length: PACKET_BYTES, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
         loop {
             match self.manager.admit(&arrival, self.queues.occupancy()) {
                 Admission::Accept | Admission::AcceptAs(_) => break,
@@ -111,8 +111,8 @@ impl Buffer {
             }
         }
         let Arrival { length, colour, part, now, .. } = arrival;
-        let seen = Packet { flow, length, arrival: now, colour, part, payload: () };
-        self.queues.push(Packet { flow, length, arrival: now, colour, part, payload: 0 });
+        let seen = Packet { flow, length, arrival: now, colour, part, ecn: Ecn::NotEct, payload: () };
+        self.queues.push(Packet { flow, length, arrival: now, colour, part, ecn: Ecn::NotEct, payload: 0 });
         self.manager.changed(Change::joined(&seen), self.queues.occupancy());
         Ok(())
     }

@@ -18,7 +18,7 @@
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
 use std::num::NonZeroU32;
-use tidegate_core::packet::{Colour, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, Ecn, Flow, Packet, Part};
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, ServiceClass, Setup, Task};
@@ -197,7 +197,15 @@ impl Node {
     #[inline(always)]
     fn enqueue(&mut self, flow: Flow) {
         let Store { queues, now, .. } = &mut self.store;
-        let packet = Packet { flow, length: PACKET_BYTES, arrival: *now, colour: Colour::Green, part: Part::Whole, payload: Buffer::MIN };
+        let packet = Packet {
+            flow,
+            length: PACKET_BYTES,
+            arrival: *now,
+            colour: Colour::Green,
+            part: Part::Whole,
+            ecn: Ecn::NotEct,
+            payload: Buffer::MIN,
+        };
         if let Some(head) = queues.push(packet) {
             self.scheduler.activate(*now, flow, head);
         }

@@ -94,6 +94,8 @@ fn policy(kind: SchedulerKind, classes: u32, is_whole: bool) -> Result<PortSetup
         rate,
         overhead: Overhead::ETHERNET,
         policers: vec![Some(policer); classifier.classes().len()],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::LongestQueuePushOut.build(&limits).map_err(|error| text(&error))?,
         scheduler: kind.build(&Setup::new(rate, FRAME), &vec![given; classifier.flows()]).map_err(|error| text(&error))?,
         classifier,

@@ -20,6 +20,8 @@ fn port(queues: usize, packet_limit: u32) -> PortSetup {
         overhead: Overhead::Aal5,
         classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues: queues as u32, rules: vec![] }], 1).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: queues, ..BufferParameters::default() }).unwrap(),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1500), &vec![FlowParameters::default(); queues]).unwrap(),
         packet_limit,

@@ -56,6 +56,8 @@ pub fn run() -> String {
         rate: Rate::new(1_000_000).expect("1 Mbit/s is within the range of rates"),
         overhead: Overhead::None,
         classifier: Classifier::new(vec![all], 0).expect("the last class needs no rule"),
+        aqms: Vec::new(),
+        seed: 0,
         policers: vec![None],
         buffer: BufferKind::TailDrop.build(&buffer).expect("the limits are valid"),
         scheduler: LongestFirst { heads: Wheel::new(FLOWS as usize) },

@@ -53,6 +53,8 @@ pub fn run() -> String {
         rate,
         overhead: Overhead::None,
         classifier: classifier(),
+        aqms: Vec::new(),
+        seed: 0,
         policers: vec![None, None],
         buffer: BufferKind::TailDrop.build(&buffer).expect("the limits are valid"),
         scheduler: SchedulerKind::StrictPriority.build(&Setup::new(rate, 1500), &priorities).expect("each flow has a priority"),

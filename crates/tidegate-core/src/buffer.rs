@@ -10,7 +10,7 @@
 //!    next flow in that place is treated as on a new manager;
 //! 6. a manager that restores its queues and adopts another of the same parameters continues as the other would have.
 
-use crate::packet::{Colour, DropReason, Flow, Packet, Part};
+use crate::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use crate::queue::{Backlog, Marked};
 use crate::scheduler::Kept;
 use crate::units::Time;
@@ -60,6 +60,8 @@ pub struct Arrival {
     pub colour: Colour,
     /// Its position in its frame.
     pub part: Part,
+    /// Its code point of congestion notification.
+    pub ecn: Ecn,
     /// When it arrived.
     pub now: Time,
 }

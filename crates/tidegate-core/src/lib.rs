@@ -44,6 +44,7 @@ pub mod mutants;
 pub mod algorithm;
 
 pub mod admission;
+pub mod aqm;
 pub mod buffer;
 pub mod classifier;
 pub mod dwcs;

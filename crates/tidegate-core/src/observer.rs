@@ -27,6 +27,12 @@ pub trait Observer<P> {
         let _ = (now, packet, from);
     }
 
+    /// An AQM has changed the packet's ECN code point to CE: on arrival, and `queued` follows, or when its turn came, and `sent` follows.
+    #[inline]
+    fn congestion_marked(&mut self, now: Time, packet: &Packet<P>) {
+        let _ = (now, packet);
+    }
+
     /// The packet has joined its queue, payload and all; `occupancy` includes it.
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {

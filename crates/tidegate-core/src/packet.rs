@@ -70,8 +70,54 @@ impl Part {
     }
 }
 
-/// The most bytes in a frame: 256 MiB, less one byte.
-pub const LONGEST_FRAME: u32 = (1 << 28) - 1;
+/// A packet's code point of explicit congestion notification (RFC 3168, section 5): the two low bits of the traffic class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Its transport does not react to marks.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, and a sender of L4S if the network has it (RFC 9331).
+    Ect1 = 1,
+    /// ECN-capable, with the response of RFC 3168.
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// The code point in the two low bits of a traffic class; the bits above are not looked at.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Ecn {
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The two bits.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// True if a mark is a signal to the packet's transport: ECT(0), ECT(1) and CE.
+    #[inline]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Ecn::NotEct)
+    }
+
+    /// True if the packet belongs to the low-latency queue of L4S: ECT(1) and CE (RFC 9331, section 5.1).
+    #[inline]
+    pub const fn is_l4s(self) -> bool {
+        self as u8 & 1 > 0
+    }
+}
+
+/// The most bytes in a frame: 64 MiB, less one byte.
+pub const LONGEST_FRAME: u32 = (1 << 26) - 1;
 
 /// A packet as a port sees it. The payload is whatever the surrounding world needs to carry: a frame buffer, an index, nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +132,8 @@ pub struct Packet<P> {
     pub colour: Colour,
     /// Its position in its frame.
     pub part: Part,
+    /// Its code point of congestion notification; a port changes it to [`Ecn::Ce`] and to nothing else.
+    pub ecn: Ecn,
     /// The data that the world attached to it.
     pub payload: P,
 }
@@ -94,7 +142,8 @@ impl<P> Packet<P> {
     /// The packet without its payload.
     #[inline]
     pub const fn seen(&self) -> Packet<()> {
-        Packet { flow: self.flow, length: self.length, arrival: self.arrival, colour: self.colour, part: self.part, payload: () }
+        let Packet { flow, length, arrival, colour, part, ecn, .. } = *self;
+        Packet { flow, length, arrival, colour, part, ecn, payload: () }
     }
 }
 
@@ -135,5 +184,7 @@ fields! {
         PartialFrame = "partial-frame",
         /// Its flow was removed while it was queued.
         Removed = "removed",
+        /// An AQM dropped it, on arrival or when its turn came, to tell its sender of congestion.
+        Congestion = "congestion",
     }
 }

@@ -1,7 +1,7 @@
 //! The path of a packet through a port, and the law that nothing is lost on it.
 //!
 //! ```text
-//! classify -> police -> admit -> queue of its flow -> select -> remark -> transmit
+//! classify -> police -> AQM -> admit -> queue of its flow -> select -> AQM -> remark -> transmit
 //! ```
 //!
 //! A port is driven by three calls: [`Port::offer`] a packet, [`Port::poll`] for the next transmission, and [`Port::advance`], which
@@ -19,6 +19,7 @@
 
 mod accounting;
 mod change;
+mod class_aqms;
 mod datapath;
 mod places;
 mod transition;
@@ -28,18 +29,20 @@ pub use datapath::{Next, Transmission};
 pub use places::Leaving;
 pub use transition::{Retired, Switched, Transition};
 
+use crate::aqm::Judgement;
 use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
 use crate::classifier::Classifier;
 use crate::observer::Observer;
-use crate::packet::{Colour, DropReason, Flow, LONGEST_FRAME, Packet, Part};
+use crate::packet::{Colour, DropReason, Ecn, Flow, LONGEST_FRAME, Packet, Part};
 use crate::policer::{Policer, Verdict};
 use crate::queue::{Occupancy, Queues};
-use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
+use crate::registry::{AnyAqm, AnyBufferManager, AnyPolicer, AnyScheduler};
 use crate::remark::{Remark, Remarks};
 use crate::scheduler::Scheduler;
 use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time};
 
 use alloc::vec::Vec;
+use class_aqms::ClassAqms;
 use datapath::{AdvanceTask, Datapath, PollTask};
 use places::Places;
 
@@ -54,6 +57,10 @@ pub struct PortSetup<S = AnyScheduler, B = AnyBufferManager> {
     pub classifier: Classifier,
     /// One policer, or none, per class.
     pub policers: Vec<Option<AnyPolicer>>,
+    /// One AQM, or none, per class; an empty list if no class has one. Each is built for the queues of its class.
+    pub aqms: Vec<Option<AnyAqm>>,
+    /// The seed of the random numbers that AQMs draw.
+    pub seed: u64,
     /// Admits packets to the buffer.
     pub buffer: B,
     /// The order of service among the classifier's flows.
@@ -88,13 +95,14 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// A port that is empty and idle at `now`.
     ///
     /// # Panics
-    /// If `policers` does not hold one entry per class, or `longest_frame` exceeds [`LONGEST_FRAME`]: the caller checks
-    /// what an operator wrote before it comes here.
+    /// If `policers` or `aqms` does not hold one entry per class, or `longest_frame` exceeds [`LONGEST_FRAME`]: the caller checks what an
+    /// operator wrote before it comes here.
     pub fn new(now: Time, mut setup: PortSetup<S, B>) -> Port<P, S, B> {
         assert_eq!(setup.policers.len(), setup.classifier.classes().len(), "one policer entry per class");
-        assert!(setup.longest_frame <= LONGEST_FRAME, "frames are shorter than 2^28 bytes");
+        assert!(setup.longest_frame <= LONGEST_FRAME, "frames are shorter than 2^26 bytes");
         setup.policers.iter_mut().flatten().for_each(|policer| policer.start(now));
         setup.scheduler.start(now);
+        let aqms = ClassAqms::new(now, setup.aqms, setup.seed, &setup.classifier);
         let mut queues = Queues::new(setup.classifier.flows(), setup.packet_limit, setup.overhead);
         if setup.buffer.needs_marked_lists() {
             queues.keep_marked_lists();
@@ -103,6 +111,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             rate: setup.rate,
             datapath: Datapath {
                 queues,
+                aqms,
                 buffer: setup.buffer,
                 link: setup.rate.time_per_byte(),
                 overhead: setup.overhead,
@@ -169,13 +178,13 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// Transmissions that are due before `now` must have been polled before ([`Port::advance`] does).
     #[inline]
     pub fn offer<O: Observer<P>>(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, payload: P, observer: &mut O) {
-        self.offer_packet(Packet { flow, length, arrival: now, colour, part: Part::Whole, payload }, observer);
+        self.offer_packet(Packet { flow, length, arrival: now, colour, part: Part::Whole, ecn: Ecn::NotEct, payload }, observer);
     }
 
     /// Takes in a packet at its arrival: a frame, or a part of one, such as an ATM cell.
     #[inline]
     pub fn offer_packet<O: Observer<P>>(&mut self, mut packet: Packet<P>, observer: &mut O) {
-        let Packet { flow, length, arrival: now, colour, part, .. } = packet;
+        let Packet { flow, length, arrival: now, colour, part, ecn, .. } = packet;
         self.refresh_if_due(now);
         self.clock = now;
         self.datapath.counters.offered.add(length);
@@ -199,11 +208,18 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 Verdict::Discard => return self.datapath.drop_packet(now, packet, DropReason::Policed, observer),
             }
         }
-        let arrival = Arrival { flow, length, colour: packet.colour, part, now };
+        let arrival = Arrival { flow, length, colour: packet.colour, part, ecn, now };
+        let mut judgement = Judgement::Pass;
+        if self.datapath.aqms.are_used() {
+            judgement = self.datapath.aqms.admit(&arrival, self.datapath.queues.occupancy());
+            if judgement == Judgement::Drop {
+                return self.datapath.drop_packet(now, packet, DropReason::Congestion, observer);
+            }
+        }
         loop {
             match self.datapath.buffer.admit(&arrival, self.datapath.queues.occupancy()) {
                 Admission::Accept | Admission::AcceptAs(_) if self.datapath.queues.is_full() => {
-                    return self.datapath.drop_packet(now, packet, DropReason::SharedLimit, observer);
+                    return self.datapath.refuse(now, packet, DropReason::SharedLimit, observer);
                 }
                 Admission::Accept => break,
                 Admission::AcceptAs(colour) => {
@@ -211,13 +227,19 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                     observer.marked(now, &packet, from);
                     break;
                 }
-                Admission::Refuse(reason) => return self.datapath.drop_packet(now, packet, reason, observer),
+                Admission::Refuse(reason) => return self.datapath.refuse(now, packet, reason, observer),
                 Admission::PushOut(victim) => self.push_out(now, victim, observer),
             }
+        }
+        if judgement == Judgement::Mark {
+            self.datapath.mark(now, &mut packet, observer);
         }
         let seen = packet.seen();
         let became_head = self.datapath.queues.push(packet);
         self.datapath.buffer.changed(Change::joined(&seen), self.datapath.queues.occupancy());
+        if self.datapath.aqms.are_used() {
+            self.datapath.aqms.joined(now, flow, length, self.datapath.queues.occupancy());
+        }
         observer.queued(now, &seen, self.datapath.queues.occupancy());
         if let Some(head) = became_head {
             self.scheduler.activate(now, flow, head);
@@ -285,7 +307,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if was_head {
             self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
         }
-        self.datapath.buffer.changed(Change::left(&packet), self.datapath.queues.occupancy());
+        self.datapath.aqms.pushed_out(now, flow);
+        self.datapath.left(now, &packet);
         if self.datapath.queues.occupancy().flow_packets(flow) == 0 {
             self.datapath.emptied(&mut self.scheduler, now, flow);
         }
@@ -305,6 +328,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             policer.refresh(now);
         }
         self.scheduler.refresh(now);
+        self.datapath.aqms.refresh(now);
         self.datapath.queues.refresh(now);
         self.datapath.busy_until = self.datapath.busy_until.later(now - SERIAL_HORIZON);
         self.next_refresh = now + SERIAL_HORIZON;

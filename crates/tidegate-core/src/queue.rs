@@ -4,16 +4,18 @@
 //! form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and the port's limit in
 //! packets.
 
-use crate::packet::{Colour, Flow, Head, LONGEST_FRAME, Packet, Part};
+use crate::packet::{Colour, Ecn, Flow, Head, LONGEST_FRAME, Packet, Part};
 use crate::prefetch::{prefetch, prefetch_in};
 use crate::units::{Overhead, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
 mod carry_over;
+mod subset;
 #[cfg(test)]
 mod tests;
 
 pub use carry_over::Numbered;
+pub(crate) use subset::{Numbering, Subset};
 
 /// No slot of the pool.
 const NONE: u32 = u32::MAX;
@@ -40,6 +42,9 @@ pub trait Backlog {
 
     /// Bytes queued for `flow`.
     fn flow_bytes(&self, flow: Flow) -> u32;
+
+    /// When the oldest packet of `flow` arrived; `None` if its queue is empty.
+    fn waiting_since(&self, flow: Flow) -> Option<Time>;
 
     /// The whole port, whose flows have the port's numbers.
     fn port(&self) -> &Occupancy;
@@ -83,20 +88,25 @@ struct Queued {
     kind: Kind,
 }
 
-/// A packet's length, from bit 28 on its colour, and from bit 30 on its part.
+/// A packet's length, from bit 26 on its ECN code point, from bit 28 on its colour, and from bit 30 on its part.
 #[derive(Clone, Copy, Debug)]
 struct Kind(u32);
 
 impl Kind {
     #[inline]
-    const fn new(length: u32, colour: Colour, part: Part) -> Kind {
+    const fn new(length: u32, ecn: Ecn, colour: Colour, part: Part) -> Kind {
         debug_assert!(length <= LONGEST_FRAME);
-        Kind(length | (colour as u32) << 28 | (part as u32) << 30)
+        Kind(length | (ecn as u32) << 26 | (colour as u32) << 28 | (part as u32) << 30)
     }
 
     #[inline]
     const fn length(self) -> u32 {
         self.0 & LONGEST_FRAME
+    }
+
+    #[inline]
+    const fn ecn(self) -> Ecn {
+        Ecn::from_bits((self.0 >> 26) as u8)
     }
 
     #[inline]
@@ -131,7 +141,8 @@ impl Queued {
     #[inline]
     fn packet<P>(&self, flow: Flow, payload: P) -> Packet<P> {
         let kind = self.kind;
-        Packet { flow, length: kind.length(), arrival: self.arrival, colour: kind.colour(), part: kind.part(), payload }
+        let (colour, part, ecn) = (kind.colour(), kind.part(), kind.ecn());
+        Packet { flow, length: kind.length(), arrival: self.arrival, colour, part, ecn, payload }
     }
 }
 
@@ -198,6 +209,13 @@ impl Occupancy {
         self.flows[place(flow)].bytes
     }
 
+    /// The oldest packet of `flow`, without its payload.
+    #[inline]
+    pub fn oldest(&self, flow: Flow) -> Option<Packet<()>> {
+        let queue = &self.flows[place(flow)];
+        (queue.packets > 0).then(|| queue.first.packet(flow, ()))
+    }
+
     /// The number of queues.
     #[inline]
     pub fn flows(&self) -> usize {
@@ -224,6 +242,12 @@ impl Backlog for Occupancy {
     #[inline]
     fn flow_bytes(&self, flow: Flow) -> u32 {
         Occupancy::flow_bytes(self, flow)
+    }
+
+    #[inline]
+    fn waiting_since(&self, flow: Flow) -> Option<Time> {
+        let queue = &self.flows[place(flow)];
+        (queue.packets > 0).then_some(queue.first.arrival)
     }
 
     #[inline]
@@ -395,8 +419,8 @@ impl<P> Queues<P> {
 
     #[inline(always)]
     fn append(&mut self, number: u32, packet: Packet<P>) -> Option<Head> {
-        let Packet { flow, length, arrival, colour, part, payload } = packet;
-        let packet = Queued { arrival, number, kind: Kind::new(length, colour, part) };
+        let Packet { flow, length, arrival, colour, part, ecn, payload } = packet;
+        let packet = Queued { arrival, number, kind: Kind::new(length, ecn, colour, part) };
         let queue = self.occupancy.grow(flow, length);
         if queue.packets == 1 {
             queue.first = packet;

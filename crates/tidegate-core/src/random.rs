@@ -34,6 +34,12 @@ impl SplitMix64 {
         word ^ (word >> 31)
     }
 
+    /// The upper half of the next 64 bits.
+    #[inline]
+    pub const fn draw(&mut self) -> u32 {
+        (self.next_word() >> 32) as u32
+    }
+
     /// A number below `limit`, each with the same probability; 0 if `limit` is 0.
     #[inline]
     pub const fn below(&mut self, limit: u32) -> u32 {

@@ -4,12 +4,14 @@
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
 use crate::algorithm::Algorithm;
+use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, Judgement, QueueManagement};
 use crate::buffer::{
     Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare, Partitioned,
 };
-use crate::packet::{Colour, DropReason, Flow, Head, Part};
+use crate::packet::{Colour, DropReason, Flow, Head, Packet, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
 use crate::queue::{Backlog, Marked};
+use crate::random::SplitMix64;
 use crate::scheduler::{
     BuildError, Decision, FlowParameters, HierarchyError, Kept, LeafSpec, Member, Parameter, Scheduler, Scheduling, Setup, Task,
     activate_in_order,
@@ -406,5 +408,82 @@ impl BufferManager for AnyBufferManager {
 
     fn adopt(&mut self, old: &AnyBufferManager, kept: &[Kept]) {
         match_buffer_manager!(self, old, b, old => b.adopt(old, kept), else ());
+    }
+}
+
+crate::registry! { $
+    /// The registered AQMs by name.
+    pub kind AqmKind by Algorithm<QueueManagement>;
+    /// Any registered AQM.
+    pub any AnyAqm;
+    match_aqm {
+        CoDel = crate::aqm::CoDel;
+    }
+}
+
+impl AqmKind {
+    /// The parameters it cannot do without.
+    pub const fn requires(self) -> &'static [AqmField] {
+        match_aqm!(self, A, any => <A as Algorithm<QueueManagement>>::REQUIRES)
+    }
+
+    /// The further parameters it uses if they are given.
+    pub const fn accepts(self) -> &'static [AqmField] {
+        match_aqm!(self, A, any => <A as Algorithm<QueueManagement>>::ACCEPTS)
+    }
+
+    /// Builds it for empty queues.
+    ///
+    /// # Errors
+    /// [`AqmError`] for a parameter that is missing, out of range, or not used by this AQM.
+    pub fn build(self, setup: &AqmSetup, parameters: &AqmParameters) -> Result<AnyAqm, AqmError> {
+        parameters.check(self.requires(), self.accepts())?;
+        match_aqm!(self, A, any => A::build((setup, parameters)).map(any))
+    }
+}
+
+impl Aqm for AnyAqm {
+    fn start(&mut self, now: Time) {
+        match_aqm!(self, a => a.start(now));
+    }
+
+    #[inline]
+    fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
+        match_aqm!(self, a => a.admit(arrival, backlog, draws))
+    }
+
+    #[inline]
+    fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, draws: &mut SplitMix64) -> Judgement {
+        match_aqm!(self, a => a.depart(now, head, backlog, draws))
+    }
+
+    #[inline]
+    fn joined<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
+        match_aqm!(self, a => a.joined(now, flow, backlog));
+    }
+
+    #[inline]
+    fn left<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
+        match_aqm!(self, a => a.left(now, flow, backlog));
+    }
+
+    fn pushed_out(&mut self, now: Time, flow: Flow) {
+        match_aqm!(self, a => a.pushed_out(now, flow));
+    }
+
+    fn refused(&mut self, now: Time, flow: Flow) {
+        match_aqm!(self, a => a.refused(now, flow));
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        match_aqm!(self, a => a.forget(flow));
+    }
+
+    fn adopt(&mut self, now: Time, old: &AnyAqm, kept: &[Kept]) {
+        match_aqm!(self, old, a, old => a.adopt(now, old, kept), else ());
+    }
+
+    fn refresh(&mut self, now: Time) {
+        match_aqm!(self, a => a.refresh(now));
     }
 }

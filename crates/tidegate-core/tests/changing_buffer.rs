@@ -6,7 +6,7 @@ mod buffer;
 use buffer::{Buffer, Outcome};
 use proptest::prelude::*;
 use tidegate_core::buffer::{BufferField, BufferManager, BufferParameters, FlowLimit, FlowShare, Override, Reserve};
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::registry::{AnyBufferManager, BufferKind, PartitionSpec};
 use tidegate_core::scheduler::Kept;
 use tidegate_core::units::{Rate, Time};
@@ -54,7 +54,7 @@ fn carry_out<B: BufferManager>(buffer: &mut Buffer<B>, name: u32, (flow, event):
     match event {
         None => Told::Departed(buffer.depart(flow)),
         Some((length, colour, part)) => {
-            let packet = Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part, payload: name };
+            let packet = Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part, ecn: Ecn::NotEct, payload: name };
             Told::Arrived(buffer.offer_part(packet, |_, _| {}))
         }
     }

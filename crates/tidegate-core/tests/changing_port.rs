@@ -123,6 +123,8 @@ impl Plan {
             buffer: self.buffer.build(&parameters).unwrap(),
             classifier,
             policers,
+            aqms: Vec::new(),
+            seed: 0,
             scheduler,
             packet_limit: self.packets,
             longest_frame: LONGEST,

@@ -9,7 +9,7 @@ use tidegate_core::buffer::{
 };
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::{Backlog, Occupancy};
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
@@ -338,6 +338,8 @@ fn run<M: BufferManager>(buffer: M, judges: &[Rc<RefCell<Judge>>], traffic: Traf
             overhead: Overhead::None,
             classifier,
             policers: vec![None],
+            aqms: Vec::new(),
+            seed: 0,
             buffer,
             scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 65_535), &flows).unwrap(),
             packet_limit: PACKETS * partitions,
@@ -354,7 +356,7 @@ fn run<M: BufferManager>(buffer: M, judges: &[Rc<RefCell<Judge>>], traffic: Traf
         let flow = Flow(flow.0 * partitions + random.below(u64::from(partitions)) as u32);
         let part = random.part(&mut begun[flow.index()]);
         let colour = [Colour::Green, Colour::Yellow][random.below(2) as usize];
-        port.offer_packet(Packet { flow, length, arrival: now, colour, part, payload: number }, &mut order);
+        port.offer_packet(Packet { flow, length, arrival: now, colour, part, ecn: Ecn::NotEct, payload: number }, &mut order);
         port.check().map_err(|unbalanced| unbalanced.to_string())?;
         for judge in judges {
             let Judge { broken, parameters, .. } = &mut *judge.borrow_mut();

@@ -363,6 +363,8 @@ fn through_a_port(scheduler: AnyScheduler, flows: usize, steps: &[Step], origin:
         overhead: Overhead::None,
         classifier: Classifier::new(vec![queues], 0).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: Ruthless { limit: 5, victims: 1 },
         scheduler,
         packet_limit: 8,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tidegate_core::buffer::{BufferField, BufferParameters, Guarantee, Reading, Scaling};
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::policer::{Contract, Policer, Verdict};
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::Occupancy;
@@ -182,6 +182,8 @@ fn port(parameters: &BufferParameters, kind: BufferKind, scheduler: SchedulerKin
             overhead: Overhead::None,
             classifier: Classifier::new(vec![all], 0).unwrap(),
             policers: vec![None],
+            aqms: Vec::new(),
+            seed: 0,
             buffer: kind.build(parameters).unwrap(),
             scheduler: scheduler.build(&Setup::new(rate(), 1500), &[FlowParameters::default(); FLOWS]).unwrap(),
             packet_limit: parameters.packets.unwrap(),
@@ -284,7 +286,10 @@ fn play(
         watch.sent.drain(..).for_each(|(flow, length, colour)| model.sent(flow, length, colour));
         let untagged = model.amount(|packet| packet.0 == flow && packet.2 == Colour::Green);
         let expected = model.offer(flow, length, colour, part);
-        port.offer_packet(Packet { flow: Flow(flow as u32), length, arrival: now, colour, part, payload: () }, &mut watch);
+        port.offer_packet(
+            Packet { flow: Flow(flow as u32), length, arrival: now, colour, part, ecn: Ecn::NotEct, payload: () },
+            &mut watch,
+        );
         let fate = watch.fate.take().unwrap();
         prop_assert_eq!(fate, expected, "{} of {} bytes of flow {} as {:?} at packet {}", colour.name(), length, flow, part, turn);
         prop_assert!(port.check().is_ok());

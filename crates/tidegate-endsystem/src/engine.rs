@@ -8,7 +8,7 @@ use crate::waker::Waker;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidegate_core::packet::{Flow, Packet, Part};
+use tidegate_core::packet::{Ecn, Flow, Packet, Part};
 use tidegate_core::queue::Queues;
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::{Duration, Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
@@ -330,7 +330,7 @@ impl<S: Scheduler> DecisionEngine<S> {
         self.clock = self.clock.later(now);
         let stream = Flow(announced.stream);
         let Arrival { length, colour, .. } = announced;
-        let packet = Packet { flow: stream, length, arrival, colour, part: Part::Whole, payload: () };
+        let packet = Packet { flow: stream, length, arrival, colour, part: Part::Whole, ecn: Ecn::NotEct, payload: () };
         if let Some(head) = self.known.push(packet) {
             self.scheduler.activate(self.clock, stream, head);
         }

@@ -189,6 +189,8 @@ proptest! {
                 overhead: OVERHEAD,
                 classifier: Classifier::new(rules, 0).unwrap(),
                 policers: vec![None],
+    aqms: Vec::new(),
+    seed: 0,
                 buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
                 scheduler: scheduler(kind, streams, shaping),
                 packet_limit: 10_000,

@@ -46,6 +46,8 @@ fn setup(rate: u64) -> Result<PortSetup, String> {
         overhead: Overhead::ETHERNET,
         classifier: Classifier::new(vec![rules], 0).map_err(|error| error.to_string())?,
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).map_err(|error| error.to_string())?,
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1542), &[FlowParameters::default()]).map_err(|error| error.to_string())?,
         packet_limit: 20_000,

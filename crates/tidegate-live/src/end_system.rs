@@ -94,7 +94,7 @@ pub(crate) fn open<R, T: Transmit, O>(
         winners: 1024,
         ..Setup::real_time(setup.rate, setup.overhead)
     };
-    let PortSetup { rate, overhead, classifier, policers, buffer, scheduler, packet_limit, longest_frame, remarks } = setup;
+    let PortSetup { rate, overhead, classifier, policers, aqms, seed, buffer, scheduler, packet_limit, longest_frame, remarks } = setup;
     let Ok(EndSystem { mut producers, engine, transmission }) = queues.open(&timing, |_| Ok::<_, std::convert::Infallible>(scheduler));
     let Some(producer) = producers.pop() else { unreachable!("an end system has a producer") };
     let setup = PortSetup {
@@ -102,6 +102,8 @@ pub(crate) fn open<R, T: Transmit, O>(
         overhead,
         classifier,
         policers,
+        aqms,
+        seed,
         buffer,
         scheduler: ReplayScheduler::default(),
         packet_limit,

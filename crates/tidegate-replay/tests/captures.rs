@@ -43,6 +43,8 @@ fn setup() -> PortSetup {
         rate,
         overhead: Overhead::ETHERNET,
         policers: vec![Some(PolicerKind::SrTcm.build(&contract).unwrap()), None, None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
         scheduler: SchedulerKind::DeficitRoundRobin.build(&Setup::new(rate, longest_packet), &weights).unwrap(),
         classifier,

@@ -42,6 +42,8 @@ fn queue() -> u64 {
         overhead: Overhead::None,
         classifier: Classifier::new(vec![class], 1).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
         // Strict priority is driven by events; a FIFO would be worked out on arrival.
         scheduler: SchedulerKind::StrictPriority

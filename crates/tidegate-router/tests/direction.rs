@@ -22,6 +22,8 @@ fn port() -> Port<usize> {
         overhead: Overhead::default(),
         classifier: Classifier::new(vec![rules], 0).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1518), &[FlowParameters::default()]).unwrap(),
         packet_limit: 1000,

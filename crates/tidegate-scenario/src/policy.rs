@@ -293,6 +293,8 @@ impl<'a> Resolution<'a> {
             Some(cells) => Some(adapter(cells, &self.table.class, &queues, self.rate, self.longest_frame as u32, self.findings)?),
         };
         let setup = PortSetup {
+            aqms: Vec::new(),
+            seed: 0,
             rate: self.rate.value,
             overhead: self.overhead,
             classifier: classifier?,

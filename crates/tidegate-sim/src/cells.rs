@@ -22,7 +22,7 @@ use crate::time::NEVER;
 use std::collections::VecDeque;
 use tidegate_atm::adapter::CELL;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::port::{Next, Port, PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Overhead, Time};
@@ -281,7 +281,7 @@ impl<T: Copy> CellPort<T> {
         let (queue, cells, packet) = (Flow(number as u32), cells_of(length), line.packet);
         let part = Part::of(line.come == 0, line.come + 1 == cells);
         let arrival = Time::from_picoseconds(now);
-        let cell = Packet { flow: queue, length: CELL, arrival, colour, part, payload: Cell { packet, cells, part } };
+        let cell = Packet { flow: queue, length: CELL, arrival, colour, part, ecn: Ecn::NotEct, payload: Cell { packet, cells, part } };
         self.port.offer_packet(cell, &mut Watch { notes: &mut self.notes, observer });
         self.wake = self.port.busy_until(arrival).map_or(now, Time::picoseconds);
         let loss = self.notes.refused.take();
@@ -342,7 +342,15 @@ impl<T: Copy> CellPort<T> {
         line.stream.is_within = !is_last;
         let is_congested = self.port.occupancy().bytes() >= self.congested_above;
         let arrival = Time::from_picoseconds(now);
-        let cell = Packet { flow: Flow(number as u32), length: CELL, arrival, colour, part, payload: Cell { packet, cells, part } };
+        let cell = Packet {
+            ecn: Ecn::NotEct,
+            flow: Flow(number as u32),
+            length: CELL,
+            arrival,
+            colour,
+            part,
+            payload: Cell { packet, cells, part },
+        };
         self.port.offer_packet(cell, &mut Watch { notes: &mut self.notes, observer });
         self.wake = self.port.busy_until(arrival).map_or(now, Time::picoseconds);
         let loss = self.notes.refused.take();

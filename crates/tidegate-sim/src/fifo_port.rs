@@ -16,7 +16,7 @@
 use crate::statistics::port::PortMeter;
 use std::collections::VecDeque;
 use tidegate_core::buffer::{Admission, Arrival, BufferManager, TailDrop};
-use tidegate_core::packet::{Colour, DropReason, Flow, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Part};
 use tidegate_core::port::{Counters, PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyBufferManager, AnyScheduler};
@@ -62,8 +62,8 @@ impl FifoPort {
     /// The port of this setup, if it is first in, first out, with tail drop, without policers and without remarks.
     pub(crate) fn of(setup: &PortSetup) -> Option<FifoPort> {
         let AnyBufferManager::TailDrop(buffer) = &setup.buffer else { return None };
-        let rewrites = setup.policers.iter().any(Option::is_some) || !setup.remarks.is_empty();
-        if rewrites || !matches!(setup.scheduler, AnyScheduler::Fifo(_)) {
+        let decides = setup.policers.iter().any(Option::is_some) || setup.aqms.iter().any(Option::is_some) || !setup.remarks.is_empty();
+        if decides || !matches!(setup.scheduler, AnyScheduler::Fifo(_)) {
             return None;
         }
         let rest = Rest {
@@ -100,7 +100,7 @@ impl FifoPort {
     fn enter(&mut self, now: u64, flow: Flow, length: u32, colour: Colour, meter: &mut PortMeter) -> Result<(u64, u64), DropReason> {
         self.drain_until(now, meter);
         let rest = &mut *self.rest;
-        let arrival = Arrival { flow, length, colour, part: Part::Whole, now: Time::from_picoseconds(now) };
+        let arrival = Arrival { ecn: Ecn::NotEct, flow, length, colour, part: Part::Whole, now: Time::from_picoseconds(now) };
         let refusal = if length > rest.longest_frame {
             Some(DropReason::Oversize)
         } else {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::packet::{Colour, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, Ecn, Flow, Packet, Part};
 use tidegate_core::port::{Next, Port, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
@@ -118,7 +118,15 @@ impl Slow {
                     let is_last = cell.index + 1 == cell.cells;
                     let part = Part::of(!slow.is_within[flow][port], is_last);
                     slow.is_within[flow][port] = !is_last;
-                    let packet = Packet { flow: Flow(flow as u32), length: 53, arrival: at, colour: Colour::Green, part, payload: cell };
+                    let packet = Packet {
+                        ecn: Ecn::NotEct,
+                        flow: Flow(flow as u32),
+                        length: 53,
+                        arrival: at,
+                        colour: Colour::Green,
+                        part,
+                        payload: cell,
+                    };
                     slow.ports[port].offer_packet(packet, &mut ());
                     if slow.ports[port].busy_until(at).is_none() {
                         slow.poll(traffic, at, port);

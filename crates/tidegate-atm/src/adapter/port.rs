@@ -6,7 +6,7 @@ use super::{AdapterSetup, CELL, CellRecord, Encapsulation, Engine, slot_time};
 use std::collections::VecDeque;
 use tidegate_core::buffer::{Admission, Arrival, BufferManager, Change};
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::policer::{Policer, Verdict};
 use tidegate_core::port::{Counters, PortSetup, Unbalanced, Volume};
 use tidegate_core::queue::Occupancy;
@@ -122,7 +122,7 @@ impl<T> AdapterPort<T> {
     // The caller counts slots, so it passes both the time and the slot.
     #[allow(clippy::too_many_arguments)]
     pub fn offer<O: Observer<T>>(&mut self, now: Time, slot: u64, queue: Flow, length: u32, colour: Colour, payload: T, observer: &mut O) {
-        let mut packet = Packet { flow: queue, length, arrival: now, colour, part: Part::Whole, payload };
+        let mut packet = Packet { flow: queue, length, arrival: now, colour, part: Part::Whole, ecn: Ecn::NotEct, payload };
         self.counters.offered.add(length);
         observer.offered(now, &packet);
         if length > self.longest_frame {
@@ -140,7 +140,7 @@ impl<T> AdapterPort<T> {
                 Verdict::Discard => return self.drop_frame(now, packet, DropReason::Policed, observer),
             }
         }
-        let arrival = Arrival { flow: queue, length, colour: packet.colour, part: Part::Whole, now };
+        let arrival = Arrival { ecn: Ecn::NotEct, flow: queue, length, colour: packet.colour, part: Part::Whole, now };
         match self.buffer.admit(&arrival, &self.occupancy) {
             Admission::Accept if self.occupancy.packets() < self.packet_limit => {}
             Admission::AcceptAs(colour) if self.occupancy.packets() < self.packet_limit => {
@@ -153,7 +153,7 @@ impl<T> AdapterPort<T> {
         }
         self.occupancy.join(queue, length);
         self.buffer.changed(Change::joined(&packet), &self.occupancy);
-        let seen = Packet { flow: queue, length, arrival: now, colour: packet.colour, part: Part::Whole, payload: () };
+        let seen = Packet { flow: queue, length, arrival: now, colour: packet.colour, part: Part::Whole, ecn: Ecn::NotEct, payload: () };
         observer.queued(now, &seen, &self.occupancy);
         self.queues[queue.index()].push_back(Waiting { packet, cells, sent: 0 });
         self.engine.post(queue.index(), cells, slot);

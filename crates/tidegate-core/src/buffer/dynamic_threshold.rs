@@ -92,7 +92,7 @@ impl Algorithm<Buffering> for DynamicThreshold {
 mod tests {
     use super::*;
     use crate::buffer::Alpha;
-    use crate::packet::{Colour, Packet, Part};
+    use crate::packet::{Colour, Ecn, Packet, Part};
     use crate::queue::Queues;
     use crate::units::{Overhead, Time};
     use alloc::vec::Vec;
@@ -110,11 +110,11 @@ mod tests {
             let before = queues.occupancy().packets();
             for flow in (0..saturated).map(Flow) {
                 // One byte long, so that both units count the same.
-                let arrival = Arrival { flow, length: 1, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
+                let arrival = Arrival { ecn: Ecn::NotEct, flow, length: 1, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
                 match manager.admit(&arrival, queues.occupancy()) {
                     Admission::Accept => {
                         let (colour, part) = (Colour::Green, Part::Whole);
-                        queues.push(Packet { flow, length: 1, arrival: Time::ZERO, colour, part, payload: () });
+                        queues.push(Packet { flow, length: 1, arrival: Time::ZERO, colour, part, ecn: Ecn::NotEct, payload: () });
                     }
                     refused => assert_eq!(refused, Admission::Refuse(DropReason::Threshold)),
                 }

@@ -211,7 +211,7 @@ pub(super) fn threshold(given: Option<u64>, size: u64, usual: u64, field: Buffer
 mod tests {
     use super::*;
     use crate::buffer::PartialPacketDiscard;
-    use crate::packet::{Packet, Part};
+    use crate::packet::{Ecn, Packet, Part};
     use crate::queue::Queues;
     use crate::units::{Overhead, Time};
     use Part::{First, Last, Middle, Whole};
@@ -247,9 +247,9 @@ mod tests {
 
         fn offer(&mut self, flow: u32, part: Part, colour: Colour) -> Result<(), DropReason> {
             let (flow, now) = (Flow(flow), Time::ZERO);
-            match self.manager.admit(&Arrival { flow, length: 53, colour, part, now }, self.queues.occupancy()) {
+            match self.manager.admit(&Arrival { ecn: Ecn::NotEct, flow, length: 53, colour, part, now }, self.queues.occupancy()) {
                 Admission::Accept => {
-                    let packet = Packet { flow, length: 53, arrival: now, colour, part, payload: () };
+                    let packet = Packet { flow, length: 53, arrival: now, colour, part, ecn: Ecn::NotEct, payload: () };
                     self.queues.push(packet);
                     self.manager.changed(Change::joined(&packet), self.queues.occupancy());
                     Ok(())

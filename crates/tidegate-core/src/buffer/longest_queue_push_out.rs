@@ -105,7 +105,7 @@ impl Algorithm<Buffering> for LongestQueuePushOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Colour, Packet, Part};
+    use crate::packet::{Colour, Ecn, Packet, Part};
     use crate::queue::Queues;
     use crate::units::{Overhead, Time};
     use Admission::{Accept, PushOut, Refuse};
@@ -124,7 +124,7 @@ mod tests {
 
         /// Offers a packet, obeys the manager, and returns every answer until the packet is accepted or refused.
         fn offer(&mut self, flow: u32, length: u32) -> Vec<Admission> {
-            let arrival = Arrival { flow: Flow(flow), length, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
+            let arrival = Arrival { ecn: Ecn::NotEct, flow: Flow(flow), length, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
             let mut answers = Vec::new();
             loop {
                 let answer = self.manager.admit(&arrival, self.queues.occupancy());
@@ -137,7 +137,15 @@ mod tests {
                     PushOut(_) | Admission::AcceptAs(_) => panic!("heads are pushed out"),
                     Accept => {
                         let colour = Colour::Green;
-                        let packet = Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part: Part::Whole, payload: () };
+                        let packet = Packet {
+                            flow: Flow(flow),
+                            length,
+                            arrival: Time::ZERO,
+                            colour,
+                            part: Part::Whole,
+                            ecn: Ecn::NotEct,
+                            payload: (),
+                        };
                         self.queues.push(packet);
                         self.manager.changed(Change::joined(&packet), self.queues.occupancy());
                         return answers;

@@ -11,7 +11,7 @@
 
 use super::{Admission, Arrival, BufferError, BufferField, BufferManager, Change, FlowShare, Victim};
 use crate::packet::{DropReason, Flow};
-use crate::queue::{Backlog, Marked, Occupancy};
+use crate::queue::{Backlog, Marked, Numbering, Occupancy, Subset};
 use crate::scheduler::Kept;
 use alloc::vec::Vec;
 
@@ -59,55 +59,25 @@ struct Partition<M> {
     vacant: Vec<u32>,
 }
 
-/// The buffer of one partition, as its manager reads it.
-struct View<'a> {
-    packets: u32,
-    bytes: u64,
+/// The port's numbers of the flows of a partition.
+struct Numbers<'a> {
     flows: &'a [Flow],
     /// A flow that is asked about often: its numbers in the partition and at the port.
     near: (Flow, Flow),
-    port: &'a Occupancy,
 }
 
-impl View<'_> {
+impl Numbering for Numbers<'_> {
     #[inline]
     fn of(&self, flow: Flow) -> Flow {
         if flow == self.near.0 { self.near.1 } else { self.flows[flow.index()] }
     }
 }
 
-impl Backlog for View<'_> {
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    #[inline]
-    fn flow_packets(&self, flow: Flow) -> u32 {
-        self.port.flow_packets(self.of(flow))
-    }
-
-    #[inline]
-    fn flow_bytes(&self, flow: Flow) -> u32 {
-        self.port.flow_bytes(self.of(flow))
-    }
-
-    #[inline]
-    fn port(&self) -> &Occupancy {
-        self.port
-    }
-}
-
 impl<M> Partition<M> {
     /// Its manager, and what that reads; `near` is a flow of it, by both numbers.
     #[inline]
-    fn split<'a>(&'a mut self, near: (Flow, Flow), port: &'a Occupancy) -> (&'a mut M, View<'a>) {
-        (&mut self.manager, View { packets: self.packets, bytes: self.bytes, flows: &self.flows, near, port })
+    fn split<'a>(&'a mut self, near: (Flow, Flow), port: &'a Occupancy) -> (&'a mut M, Subset<'a, Numbers<'a>>) {
+        (&mut self.manager, Subset { packets: self.packets, bytes: self.bytes, numbering: Numbers { flows: &self.flows, near }, port })
     }
 }
 
@@ -173,9 +143,9 @@ impl<M: BufferManager> BufferManager for Partitioned<M> {
         let (manager, view) = partition.split((Flow(local), arrival.flow), backlog.port());
         match manager.admit(&Arrival { flow: Flow(local), ..*arrival }, &view) {
             Admission::PushOut(victim) => Admission::PushOut(match victim {
-                Victim::Head(flow) => Victim::Head(view.of(flow)),
-                Victim::Tail(flow) => Victim::Tail(view.of(flow)),
-                Victim::Marked(flow) => Victim::Marked(view.of(flow)),
+                Victim::Head(flow) => Victim::Head(view.numbering.of(flow)),
+                Victim::Tail(flow) => Victim::Tail(view.numbering.of(flow)),
+                Victim::Marked(flow) => Victim::Marked(view.numbering.of(flow)),
             }),
             other => other,
         }

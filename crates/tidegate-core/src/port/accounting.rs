@@ -62,6 +62,8 @@ pub struct Counters {
     pub sent: Volume,
     /// Everything dropped, by [`DropReason`] in the order of [`DropReason::ALL`].
     pub dropped: [Volume; DropReason::ALL.len()],
+    /// The packets among them whose ECN code point an AQM of this port changed to CE; each is also sent, queued or dropped.
+    pub marked: Volume,
 }
 
 impl Counters {

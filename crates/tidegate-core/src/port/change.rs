@@ -2,7 +2,7 @@
 
 use super::Port;
 use super::places::Leaving;
-use crate::buffer::{BufferError, BufferManager, Change, FlowShare};
+use crate::buffer::{BufferError, BufferManager, FlowShare};
 use crate::observer::Observer;
 use crate::packet::{DropReason, Flow};
 use crate::policer::Policer;
@@ -48,7 +48,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         }
         if leaving == Leaving::Drop && is_backlogged {
             while let Some((packet, _)) = self.datapath.queues.pop(flow) {
-                self.datapath.buffer.changed(Change::left(&packet), self.datapath.queues.occupancy());
+                self.datapath.left(now, &packet);
                 self.datapath.drop_packet(now, packet, DropReason::Removed, observer);
             }
             self.scheduler.lost(now, flow, None);

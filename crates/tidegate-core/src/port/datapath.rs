@@ -1,10 +1,12 @@
 //! The half of a port that carries out the scheduler's decisions: queues, buffer manager and link.
 
 use super::accounting::Counters;
+use super::class_aqms::ClassAqms;
 use super::places::Places;
+use crate::aqm::Judgement;
 use crate::buffer::{BufferManager, Change};
 use crate::observer::Observer;
-use crate::packet::{DropReason, Flow, Packet};
+use crate::packet::{DropReason, Ecn, Flow, Packet};
 use crate::queue::Queues;
 use crate::scheduler::{Decision, Scheduler, Task};
 use crate::units::{Overhead, Time, TimePerByte};
@@ -35,6 +37,7 @@ pub struct Transmission<P> {
 #[derive(Clone, Debug)]
 pub(super) struct Datapath<P, B> {
     pub(super) queues: Queues<P>,
+    pub(super) aqms: ClassAqms,
     pub(super) buffer: B,
     pub(super) link: TimePerByte,
     pub(super) overhead: Overhead,
@@ -54,6 +57,14 @@ impl<P, B: BufferManager> Datapath<P, B> {
             let decision = scheduler.select(now);
             match decision {
                 Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
+                    let mut judgement = Judgement::Pass;
+                    if self.aqms.are_used() {
+                        judgement = self.aqms.depart(now, flow, self.queues.occupancy());
+                        if judgement == Judgement::Drop {
+                            self.discard(scheduler, now, flow, DropReason::Congestion, observer);
+                            continue;
+                        }
+                    }
                     let Some((mut packet, next)) = self.queues.pop(flow) else {
                         unreachable!("the scheduler named a flow that is not backlogged")
                     };
@@ -61,9 +72,12 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     if let Some(hint) = scheduler.prefetch_hint() {
                         self.queues.prefetch(hint);
                     }
-                    self.buffer.changed(Change::left(&packet), self.queues.occupancy());
+                    self.left(now, &packet);
                     if next.is_none() {
                         self.emptied(scheduler, now, flow);
+                    }
+                    if judgement == Judgement::Mark {
+                        self.mark(now, &mut packet, observer);
                     }
                     let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
                     self.busy_until = finish;
@@ -77,20 +91,50 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     observer.sent(now, &packet, finish, self.queues.occupancy());
                     return Next::Transmit(Transmission { packet, start: now, finish });
                 }
-                Decision::Discard(flow) => {
-                    if let Some((packet, next)) = self.queues.pop(flow) {
-                        scheduler.lost(now, flow, next);
-                        self.buffer.changed(Change::left(&packet), self.queues.occupancy());
-                        if next.is_none() {
-                            self.emptied(scheduler, now, flow);
-                        }
-                        self.drop_packet(now, packet, DropReason::Late, observer);
-                    }
-                }
+                Decision::Discard(flow) => self.discard(scheduler, now, flow, DropReason::Late, observer),
                 Decision::WaitUntil(time) => return Next::WaitUntil(time),
                 Decision::Idle => return Next::Idle,
             }
         }
+    }
+
+    /// Drops the oldest packet of `flow`, for which the scheduler charges no flow.
+    fn discard<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, flow: Flow, reason: DropReason, observer: &mut O) {
+        if let Some((packet, next)) = self.queues.pop(flow) {
+            scheduler.lost(now, flow, next);
+            self.left(now, &packet);
+            if next.is_none() {
+                self.emptied(scheduler, now, flow);
+            }
+            self.drop_packet(now, packet, reason, observer);
+        }
+    }
+
+    /// Tells buffer manager and AQM that the packet has left its queue.
+    #[inline]
+    pub(super) fn left(&mut self, now: Time, packet: &Packet<P>) {
+        self.buffer.changed(Change::left(packet), self.queues.occupancy());
+        if self.aqms.are_used() {
+            self.aqms.left(now, packet.flow, packet.length, self.queues.occupancy());
+        }
+    }
+
+    /// Marks a packet, unless it has been marked upstream.
+    #[cold]
+    pub(super) fn mark<O: Observer<P>>(&mut self, now: Time, packet: &mut Packet<P>, observer: &mut O) {
+        debug_assert!(packet.ecn.is_capable(), "the AQM marks a packet whose transport does not understand it");
+        if packet.ecn != Ecn::Ce {
+            packet.ecn = Ecn::Ce;
+            self.counters.marked.add(packet.length);
+            observer.congestion_marked(now, packet);
+        }
+    }
+
+    /// The buffer manager has refused a packet.
+    #[cold]
+    pub(super) fn refuse<O: Observer<P>>(&mut self, now: Time, packet: Packet<P>, reason: DropReason, observer: &mut O) {
+        self.aqms.refused(now, packet.flow);
+        self.drop_packet(now, packet, reason, observer);
     }
 
     /// The queue of `flow` has just become empty; if the flow was leaving, it has left.
@@ -106,6 +150,7 @@ impl<P, B: BufferManager> Datapath<P, B> {
     pub(super) fn forget<S: Scheduler>(&mut self, scheduler: &mut S, now: Time, flow: Flow) {
         scheduler.forget(now, flow);
         self.buffer.forget(flow);
+        self.aqms.forget(flow);
     }
 
     #[cold]

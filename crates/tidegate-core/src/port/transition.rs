@@ -176,6 +176,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             buffer.restore(flow.to, queues.marked(flow.to), queues.occupancy());
         }
         to.buffer.adopt(&from.buffer, kept);
+        to.aqms.adopt(now, &from.aqms, classes, kept, to.queues.occupancy());
         new.scheduler.start(now);
         new.scheduler.adopt(now, &mut self.scheduler, kept);
         (to.busy_until, to.counters) = (from.busy_until, from.counters);
@@ -198,6 +199,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             switched.moved.add(seen.length);
             let became_head = to.queues.push_numbered(packet);
             to.buffer.changed(Change::joined(&seen), to.queues.occupancy());
+            to.aqms.joined(now, seen.flow, seen.length, to.queues.occupancy());
             if let Some(head) = became_head {
                 new.scheduler.activate(now, seen.flow, head);
             }

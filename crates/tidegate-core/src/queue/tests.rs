@@ -63,7 +63,7 @@ proptest! {
             let plain = |packet: Packet<u32>| (packet.payload, packet.colour);
             match step {
                 Step::Push(colour) if !queues.is_full() => {
-                    let packet = Packet { flow: at, length: number, arrival: Time::ZERO, colour, part: Part::Whole, payload: number };
+                    let packet = Packet { flow: at, length: number, arrival: Time::ZERO, colour, part: Part::Whole, ecn: Ecn::NotEct, payload: number };
                     prop_assert_eq!(queues.push(packet).is_some(), queue.is_empty());
                     queue.push_back((number, colour));
                 }

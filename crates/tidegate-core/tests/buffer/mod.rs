@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use tidegate_core::buffer::{Admission, Arrival, BufferManager, Change, Victim};
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::queue::Queues;
 use tidegate_core::units::{Overhead, Time};
 
@@ -35,7 +35,7 @@ impl<B: BufferManager> Buffer<B> {
     /// Offers a packet, and tells `watch` every answer before it is carried out.
     pub fn offer_part(&mut self, mut packet: Packet<u32>, mut watch: impl FnMut(Admission, &Queues<u32>)) -> Outcome {
         let Packet { flow, length, colour, part, arrival: now, .. } = packet;
-        let arrival = Arrival { flow, length, colour, part, now };
+        let arrival = Arrival { ecn: Ecn::NotEct, flow, length, colour, part, now };
         let mut pushed = Vec::new();
         loop {
             let said = self.manager.admit(&arrival, self.queues.occupancy());
@@ -81,5 +81,5 @@ impl<B: BufferManager> Buffer<B> {
 
 /// A packet that is a frame.
 pub fn whole(flow: u32, length: u32, colour: Colour, name: u32) -> Packet<u32> {
-    Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part: Part::Whole, payload: name }
+    Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part: Part::Whole, ecn: Ecn::NotEct, payload: name }
 }

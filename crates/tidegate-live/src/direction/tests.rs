@@ -135,6 +135,8 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
         overhead: Overhead::ETHERNET,
         classifier: Classifier::new(vec![rules], 0).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST_FRAME + 24), &[FlowParameters::default()]).unwrap(),
         packet_limit: packets,

@@ -98,6 +98,8 @@ fn fifo() -> PortSetup {
         overhead: Overhead::None,
         classifier: Classifier::new(vec![rules], 1).expect("the class is right"),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).expect("the limit is right"),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST_FRAME), &[FlowParameters::default()]).expect("nothing is asked for"),
         packet_limit: 2000,

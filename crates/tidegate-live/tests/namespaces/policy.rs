@@ -73,6 +73,8 @@ fn build(bits_per_second: u64, scheduler: &str, classes: Vec<(&str, Vec<Rule>, F
         overhead,
         classifier: Classifier::new(rules, 1).expect("the classes are right"),
         policers: vec![None; flows.len()],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).expect("the limits are right"),
         scheduler: SchedulerKind::from_name(scheduler)
             .expect("a registered scheduler")

@@ -3,7 +3,7 @@
 use crate::capture::Record;
 use tidegate_atm::cell::Cell;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
 use tidegate_core::port::{Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
@@ -55,7 +55,7 @@ impl Observer<Box<Frame>> for Watcher {
 
     fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {
         let Packet { flow, length, arrival, colour, part, .. } = packet;
-        let seen = Packet { flow, length, arrival, colour, part, payload: () };
+        let seen = Packet { flow, length, arrival, colour, part, ecn: Ecn::NotEct, payload: () };
         self.recorder.dropped(now, seen, reason, occupancy);
         self.drops.push((now, packet, reason.name()));
     }

@@ -8,7 +8,7 @@ use crate::figure::{Figure, Gate, Table};
 use crate::prose;
 use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::port::Port;
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
@@ -196,7 +196,8 @@ fn compare(case: &Case, rule: Rule) -> ([u32; 3], [u32; 4], [f64; 3]) {
     for (at, source, part) in arrivals {
         let now = Time::ZERO + tidegate_core::units::Duration::from_picoseconds(at);
         port.advance(now, &mut beside, |_| {});
-        let cell = Packet { flow: Flow(source as u32), length: CELL, arrival: now, colour: Colour::Green, part, payload: () };
+        let cell =
+            Packet { flow: Flow(source as u32), length: CELL, arrival: now, colour: Colour::Green, part, ecn: Ecn::NotEct, payload: () };
         port.offer_packet(cell, &mut beside);
         let (ours, expected) = (beside.decision, beside.model.arrive(at, source, part));
         beside.differing[0] += u32::from(ours.0 != expected.0);

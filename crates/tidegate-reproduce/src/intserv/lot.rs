@@ -327,6 +327,8 @@ fn plain(rate: f64) -> PortSetup {
         overhead: Overhead::None,
         classifier: Classifier::new(vec![class], 1).expect("one class"),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).expect("no limits"),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, PACKET), &[FlowParameters::default()]).expect("no parameters"),
         packet_limit: 10_000,

@@ -143,6 +143,8 @@ pub fn node(members: &[Option<Member>], options: &Options) -> PortSetup {
         overhead: Overhead::None,
         classifier: Classifier::new(members.iter().enumerate().map(class).collect(), 1).expect("one rule per flow"),
         policers: vec![None; members.len()],
+        aqms: Vec::new(),
+        seed: 0,
         buffer,
         scheduler,
         packet_limit: options.partitions.iter().sum(),

@@ -20,6 +20,8 @@ fn port(queues: u32, cells: u32, kind: BufferKind, scheduler: SchedulerKind) -> 
         overhead: Overhead::None,
         classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues, rules: vec![] }], 0).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: kind.build(&parameters).unwrap(),
         scheduler: scheduler.build(&Setup::new(rate, CELL), &flows).unwrap(),
         packet_limit: cells,

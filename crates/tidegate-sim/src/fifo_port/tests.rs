@@ -21,6 +21,8 @@ fn setup(overhead: Overhead, packet_limit: u32, bytes: Option<u64>, flow: FlowLi
         overhead,
         classifier: Classifier::new(classes, 1).unwrap(),
         policers: vec![None, None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1000), &[FlowParameters::default(); 3]).unwrap(),
         packet_limit,

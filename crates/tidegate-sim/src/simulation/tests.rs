@@ -21,6 +21,8 @@ fn overloaded() -> Network {
         overhead: Overhead::None,
         classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues: 1, rules: vec![] }], 1).unwrap(),
         policers: vec![None],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 125), &[FlowParameters::default()]).unwrap(),
         packet_limit: 4,

@@ -42,6 +42,8 @@ pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowPa
         overhead: Overhead::None,
         classifier: classifier(parameters.len()),
         policers: vec![None; parameters.len()],
+        aqms: Vec::new(),
+        seed: 0,
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: parameters.len(), ..BufferParameters::default() }).unwrap(),
         scheduler: scheduler.build(&Setup::new(rate, longest_frame), parameters).unwrap(),
         packet_limit,

@@ -1,0 +1,105 @@
+//! The role of active queue management (AQM): is this packet to tell its sender of congestion, by a mark or by its loss?
+//!
+//! An AQM is asked at two moments: when a packet arrives ([`Aqm::admit`]) and when its transmission would start ([`Aqm::depart`]). It manages the
+//! queues of one class, which it numbers from 0.
+//!
+//! **Laws** that the port keeps:
+//! * A1: `depart` is asked exactly once per packet that the scheduler serves, at the instant of its turn, while it is still queued. After a drop the
+//!   scheduler is told that the packet is lost, which charges no flow, and selects again.
+//! * A2: a drop may empty the queue. The scheduler and the AQM hear of that before they are asked anything else.
+//! * A3: `admit` is asked before the buffer manager, so that nothing is pushed out for a packet that is then dropped. If the buffer refuses the
+//!   packet, the AQM hears `refused`.
+//! * A4: drops have the reason [`DropReason::Congestion`](crate::packet::DropReason::Congestion). The port counts as marked the packets whose code
+//!   point it has changed; a packet that was marked upstream passes a mark unchanged and uncounted.
+//! * A5: a port has one stream of random numbers, and its AQMs draw from it in the order in which they are asked.
+//!
+//! **Laws** that every registered AQM keeps, checked by the conformance suite:
+//! 1. [`Judgement::Mark`] is said only of a packet whose transport understands it ([`Ecn::is_capable`](crate::packet::Ecn::is_capable));
+//! 2. the answer depends on what the AQM was told and on the draws alone, and periodic work is made up for at the next call;
+//! 3. a queue that is forgotten leaves nothing behind;
+//! 4. an AQM that adopts another of the same parameters continues as the other would have.
+//!
+//! **Source.** RFC 7567 (recommendations), RFC 3168 (ECN).
+
+use crate::buffer::Arrival;
+use crate::packet::{Flow, Packet};
+use crate::queue::Backlog;
+use crate::random::SplitMix64;
+use crate::scheduler::Kept;
+use crate::units::Time;
+
+mod codel;
+mod control_law;
+mod parameters;
+
+pub use codel::CoDel;
+pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement};
+
+/// What an AQM says of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judgement {
+    /// Leave it as it is.
+    Pass,
+    /// Set its code point to CE.
+    Mark,
+    /// Drop it.
+    Drop,
+}
+
+/// Keeps the queues of a class short. `flow` numbers the queues of the class from 0, and `backlog` shows those queues alone.
+pub trait Aqm {
+    /// The port starts at `now`, with empty queues.
+    fn start(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// Judges a packet that arrives; `backlog` does not include it.
+    #[inline]
+    fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
+        let _ = (arrival, backlog, draws);
+        Judgement::Pass
+    }
+
+    /// Judges the oldest packet of its queue, whose transmission would start at `now`; `backlog` includes it.
+    #[inline]
+    fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, draws: &mut SplitMix64) -> Judgement {
+        let _ = (now, head, backlog, draws);
+        Judgement::Pass
+    }
+
+    /// A packet has joined the queue of `flow`; `backlog` includes it.
+    #[inline]
+    fn joined<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
+        let _ = (now, flow, backlog);
+    }
+
+    /// A packet has left the queue of `flow` for whatever reason; `backlog` no longer includes it.
+    #[inline]
+    fn left<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
+        let _ = (now, flow, backlog);
+    }
+
+    /// The buffer manager has pushed a packet out of the queue of `flow`; `left` follows.
+    fn pushed_out(&mut self, now: Time, flow: Flow) {
+        let _ = (now, flow);
+    }
+
+    /// The buffer manager has refused a packet of `flow` that this AQM let pass.
+    fn refused(&mut self, now: Time, flow: Flow) {
+        let _ = (now, flow);
+    }
+
+    /// `flow`, whose queue is empty, leaves: nothing of it is remembered.
+    fn forget(&mut self, flow: Flow);
+
+    /// Takes over from `old` the state of the flows that have a place in both. The queues hold what they held there; this AQM was not told of the
+    /// packets one by one.
+    fn adopt(&mut self, now: Time, old: &Self, kept: &[Kept])
+    where
+        Self: Sized;
+
+    /// Moves the instants that it keeps up to where they still compare correctly.
+    fn refresh(&mut self, now: Time) {
+        let _ = now;
+    }
+}

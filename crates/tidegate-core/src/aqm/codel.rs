@@ -1,0 +1,153 @@
+//! CoDel: drops or marks at growing frequency while packets wait longer than a target for longer than an interval.
+//!
+//! **Law.** A packet that waited less than the target passes, and so does one behind which at most one longest frame waits. Once delays have stayed
+//! above the target for an interval, packets are marked or dropped until a delay below the target is seen. The n-th comes `interval / sqrt(n)`
+//! after the one before.
+//! **Source.** K. Nichols, V. Jacobson, A. McGregor and J. Iyengar, "Controlled delay active queue management", RFC 8289, section 5.
+//! **State.** 32 bytes per queue.
+//! **Cost.** A few comparisons per packet; one table entry and five multiplications per drop or mark.
+//! **RTL twin.** None.
+//! **Deviations.** One decision per head in place of the loop of section 5.5: the sequence of drops is the same. A packet that waited longer than the
+//! mark limit is dropped even if it could be marked; RFC 8289 has no answer to senders that ignore marks. The packets behind the head are
+//! counted over the queues of the class. A queue that becomes empty is no longer above its target.
+
+use super::control_law::spacing;
+use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement, Sojourn};
+use super::{Aqm, Judgement};
+use crate::algorithm::Algorithm;
+use crate::packet::{Flow, Packet};
+use crate::queue::Backlog;
+use crate::random::SplitMix64;
+use crate::scheduler::Kept;
+use crate::units::{Duration, SERIAL_HORIZON, Time};
+use alloc::vec::Vec;
+
+/// CoDel, with a state per queue.
+#[derive(Clone, Debug)]
+pub struct CoDel {
+    sojourn: Sojourn,
+    ecn: bool,
+    mark_limit: Duration,
+    longest_frame: u64,
+    flows: Vec<Control>,
+}
+
+/// The state of one queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Control {
+    /// When delays will have been above the target for an interval.
+    above_until: Option<Time>,
+    drop_next: Time,
+    count: u32,
+    /// `count` when the present spell of dropping began.
+    last_count: u32,
+    is_dropping: bool,
+    /// True if `drop_next` moves on when the packet behind the one dropped last is seen.
+    owes_step: bool,
+}
+
+impl Control {
+    const NEW: Control =
+        Control { above_until: None, drop_next: Time::ZERO, count: 0, last_count: 0, is_dropping: false, owes_step: false };
+}
+
+impl Algorithm<QueueManagement> for CoDel {
+    const NAME: &'static str = "codel";
+    const SUMMARY: &'static str =
+        "Controlled delay: drops or marks ever more often while packets wait longer than 5 ms for longer than 100 ms (RFC 8289).";
+    const ACCEPTS: &'static [AqmField] = &[AqmField::Target, AqmField::Interval, AqmField::Ecn, AqmField::MarkLimit];
+
+    fn build((setup, given): (&AqmSetup, &AqmParameters)) -> Result<CoDel, AqmError> {
+        let sojourn = Sojourn::of(setup, given)?;
+        let mark_limit = given.mark_limit.unwrap_or(sojourn.interval);
+        if mark_limit < sojourn.target {
+            return Err(AqmField::MarkLimit.wrong("must be at least the target: packets that waited less are never marked"));
+        }
+        let ecn = given.ecn.unwrap_or(true);
+        Ok(CoDel { sojourn, ecn, mark_limit, longest_frame: setup.longest_frame.into(), flows: alloc::vec![Control::NEW; setup.flows] })
+    }
+}
+
+impl Aqm for CoDel {
+    #[inline]
+    fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, _: &mut SplitMix64) -> Judgement {
+        let Sojourn { target, interval } = self.sojourn;
+        let control = &mut self.flows[head.flow.index()];
+        let waited = now.since(head.arrival);
+        let is_above = if waited < target || backlog.bytes() - u64::from(head.length) <= self.longest_frame {
+            control.above_until = None;
+            false
+        } else if let Some(until) = control.above_until {
+            !now.is_before(until)
+        } else {
+            control.above_until = Some(now + interval);
+            false
+        };
+        if !is_above {
+            (control.is_dropping, control.owes_step) = (false, false);
+            return Judgement::Pass;
+        }
+        let can_mark = self.ecn && head.ecn.is_capable() && waited <= self.mark_limit;
+        control.congested(now, interval, can_mark)
+    }
+
+    #[inline]
+    fn left<B: Backlog>(&mut self, _: Time, flow: Flow, backlog: &B) {
+        if backlog.flow_packets(flow) == 0 {
+            let control = &mut self.flows[flow.index()];
+            (control.above_until, control.is_dropping, control.owes_step) = (None, false, false);
+        }
+    }
+
+    /// A packet that was pushed out told its sender, as a drop would have (as in Linux's FQ-CoDel).
+    fn pushed_out(&mut self, _: Time, flow: Flow) {
+        let control = &mut self.flows[flow.index()];
+        control.count = control.count.saturating_add(1);
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        self.flows[flow.index()] = Control::NEW;
+    }
+
+    fn adopt(&mut self, _: Time, old: &CoDel, kept: &[Kept]) {
+        for flow in kept {
+            self.flows[flow.to.index()] = old.flows[flow.from.index()];
+        }
+    }
+
+    fn refresh(&mut self, now: Time) {
+        for control in &mut self.flows {
+            control.drop_next = control.drop_next.later(now - SERIAL_HORIZON);
+            control.above_until = control.above_until.map(|until| until.later(now - SERIAL_HORIZON));
+        }
+    }
+}
+
+impl Control {
+    /// A packet leaves after delays have been above the target for an interval.
+    fn congested(&mut self, now: Time, interval: Duration, can_mark: bool) -> Judgement {
+        if core::mem::take(&mut self.owes_step) {
+            self.drop_next += spacing(interval, self.count);
+        }
+        if self.is_dropping {
+            if now.is_before(self.drop_next) {
+                return Judgement::Pass;
+            }
+            self.count = self.count.saturating_add(1);
+            if can_mark {
+                self.drop_next += spacing(interval, self.count);
+                return Judgement::Mark;
+            }
+            self.owes_step = true;
+            return Judgement::Drop;
+        }
+        // A spell that follows soon continues near the frequency at which the last one ended.
+        let recent = self.drop_next.is_after(now) || now.since(self.drop_next).picoseconds() < 16 * interval.picoseconds();
+        let delta = self.count.wrapping_sub(self.last_count) as i32;
+        self.count = if delta > 1 && recent { delta as u32 } else { 1 };
+        self.drop_next = now + spacing(interval, self.count);
+        self.last_count = self.count;
+        self.is_dropping = true;
+        if can_mark { Judgement::Mark } else { Judgement::Drop }
+    }
+}

@@ -1,0 +1,185 @@
+//! The AQMs of a port: one or none per class, and the random numbers that they draw.
+
+use crate::aqm::{Aqm, Judgement};
+use crate::buffer::Arrival;
+use crate::classifier::Classifier;
+use crate::packet::{Flow, Packet};
+use crate::queue::{Numbering, Occupancy, Subset};
+use crate::random::SplitMix64;
+use crate::registry::AnyAqm;
+use crate::scheduler::Kept;
+use crate::units::Time;
+use alloc::vec::Vec;
+
+/// The AQMs of a port by class.
+#[derive(Clone, Debug)]
+pub(super) struct ClassAqms {
+    /// By class; empty if no class has one.
+    classes: Vec<Option<ClassAqm>>,
+    /// The class of each flow; empty if there is one class.
+    class_of: Vec<u32>,
+    draws: SplitMix64,
+}
+
+/// The AQM of one class.
+#[derive(Clone, Debug)]
+struct ClassAqm {
+    aqm: AnyAqm,
+    /// The first flow of the class.
+    first: u32,
+    /// The number of flows of the class.
+    flows: u32,
+    /// What the class has queued.
+    packets: u32,
+    bytes: u64,
+}
+
+/// The first flow of a class, at which the numbers of its AQM begin.
+struct From(u32);
+
+impl Numbering for From {
+    #[inline]
+    fn of(&self, flow: Flow) -> Flow {
+        Flow(self.0 + flow.0)
+    }
+}
+
+impl ClassAqm {
+    #[inline]
+    fn split<'a>(&'a mut self, port: &'a Occupancy) -> (&'a mut AnyAqm, Subset<'a, From>) {
+        (&mut self.aqm, Subset { packets: self.packets, bytes: self.bytes, numbering: From(self.first), port })
+    }
+
+    #[inline]
+    const fn local(&self, flow: Flow) -> Flow {
+        Flow(flow.0 - self.first)
+    }
+}
+
+impl ClassAqms {
+    /// The AQMs of the classifier's classes, in their order; an empty list if no class has one.
+    pub(super) fn new(now: Time, aqms: Vec<Option<AnyAqm>>, seed: u64, classifier: &Classifier) -> ClassAqms {
+        let mut set = ClassAqms { classes: Vec::new(), class_of: Vec::new(), draws: SplitMix64::new(seed) };
+        if aqms.iter().all(Option::is_none) {
+            return set;
+        }
+        assert_eq!(aqms.len(), classifier.classes().len(), "one AQM entry per class");
+        for (aqm, class) in aqms.into_iter().zip(classifier.classes()) {
+            set.classes.push(aqm.map(|mut aqm| {
+                aqm.start(now);
+                ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0 }
+            }));
+        }
+        if set.classes.len() > 1 {
+            set.class_of = (0..classifier.flows() as u32).map(|flow| classifier.class_of(Flow(flow)) as u32).collect();
+        }
+        set
+    }
+
+    /// True if a class has an AQM.
+    #[inline]
+    pub(super) fn are_used(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
+    /// The AQM of the class of `flow`, and the random numbers.
+    #[inline]
+    fn of(&mut self, flow: Flow) -> Option<(&mut ClassAqm, &mut SplitMix64)> {
+        let class = self.class_of.get(flow.index()).map_or(0, |&class| class as usize);
+        Some((self.classes.get_mut(class)?.as_mut()?, &mut self.draws))
+    }
+
+    /// As [`Aqm::admit`].
+    #[inline]
+    pub(super) fn admit(&mut self, arrival: &Arrival, port: &Occupancy) -> Judgement {
+        let Some((class, draws)) = self.of(arrival.flow) else { return Judgement::Pass };
+        let flow = class.local(arrival.flow);
+        let (aqm, view) = class.split(port);
+        aqm.admit(&Arrival { flow, ..*arrival }, &view, draws)
+    }
+
+    /// As [`Aqm::depart`], of the oldest packet of `flow`.
+    #[inline]
+    pub(super) fn depart(&mut self, now: Time, flow: Flow, port: &Occupancy) -> Judgement {
+        let Some((class, draws)) = self.of(flow) else { return Judgement::Pass };
+        let Some(head) = port.oldest(flow) else { return Judgement::Pass };
+        let head = Packet { flow: class.local(flow), ..head };
+        let (aqm, view) = class.split(port);
+        aqm.depart(now, &head, &view, draws)
+    }
+
+    /// A packet of this length has joined the queue of `flow`.
+    #[inline]
+    pub(super) fn joined(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
+        if let Some((class, _)) = self.of(flow) {
+            class.packets += 1;
+            class.bytes += u64::from(length);
+            let local = class.local(flow);
+            let (aqm, view) = class.split(port);
+            aqm.joined(now, local, &view);
+        }
+    }
+
+    /// A packet of this length has left the queue of `flow`.
+    #[inline]
+    pub(super) fn left(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
+        if let Some((class, _)) = self.of(flow) {
+            class.packets -= 1;
+            class.bytes -= u64::from(length);
+            let local = class.local(flow);
+            let (aqm, view) = class.split(port);
+            aqm.left(now, local, &view);
+        }
+    }
+
+    /// As [`Aqm::pushed_out`].
+    pub(super) fn pushed_out(&mut self, now: Time, flow: Flow) {
+        if let Some((class, _)) = self.of(flow) {
+            let local = class.local(flow);
+            class.aqm.pushed_out(now, local);
+        }
+    }
+
+    /// As [`Aqm::refused`].
+    pub(super) fn refused(&mut self, now: Time, flow: Flow) {
+        if let Some((class, _)) = self.of(flow) {
+            let local = class.local(flow);
+            class.aqm.refused(now, local);
+        }
+    }
+
+    /// As [`Aqm::forget`].
+    pub(super) fn forget(&mut self, flow: Flow) {
+        if let Some((class, _)) = self.of(flow) {
+            let local = class.local(flow);
+            class.aqm.forget(local);
+        }
+    }
+
+    /// As [`Aqm::refresh`].
+    pub(super) fn refresh(&mut self, now: Time) {
+        self.classes.iter_mut().flatten().for_each(|class| class.aqm.refresh(now));
+    }
+
+    /// Continues where `old` was: its random numbers, and the AQM of each class that continues. `classes` names the old class of each new one. The
+    /// port holds what it held there of the flows in `kept`.
+    pub(super) fn adopt(&mut self, now: Time, old: &ClassAqms, classes: &[Option<usize>], kept: &[Kept], port: &Occupancy) {
+        if old.are_used() {
+            self.draws = old.draws.clone();
+        }
+        for (class, from) in self.classes.iter_mut().zip(classes) {
+            let Some(class) = class else { continue };
+            class.aqm.start(now);
+            let places = class.first..class.first + class.flows;
+            let stay = |flow: &&Kept| places.contains(&flow.to.0);
+            for Kept { to, .. } in kept.iter().filter(stay) {
+                class.packets += port.flow_packets(*to);
+                class.bytes += u64::from(port.flow_bytes(*to));
+            }
+            let Some(old) = from.and_then(|from| old.classes.get(from)?.as_ref()) else { continue };
+            let local = |flow: &Kept| Kept { from: old.local(flow.from), to: Flow(flow.to.0 - places.start), head: flow.head };
+            let stay: Vec<Kept> = kept.iter().filter(stay).map(local).collect();
+            class.aqm.adopt(now, &old.aqm, &stay);
+        }
+    }
+}
