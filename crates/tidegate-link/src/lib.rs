@@ -21,4 +21,4 @@ mod loss;
 
 pub use delay_line::{DelayLine, Full, InFlight};
 pub use link::{Extent, Link};
-pub use loss::{Loss, LossStream};
+pub use loss::{GilbertElliott, Loss, LossModel, LossStream};

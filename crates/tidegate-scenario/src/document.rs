@@ -15,6 +15,7 @@ use tidegate_core::units::{Duration, Rate};
 
 mod calls;
 mod cells;
+mod link;
 mod member;
 mod preset;
 mod set;
@@ -22,6 +23,7 @@ mod source;
 
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
+pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
@@ -186,24 +188,6 @@ pub struct PolicyTable {
     /// The inner nodes of the scheduling tree. Without groups, all classes hang directly below the link.
     #[serde(default)]
     pub group: Vec<Block<GroupTable>>,
-}
-
-/// The link behind the port of a policy.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PolicyLinkTable {
-    /// The time a bit takes from one end to the other. A simulated link may override it.
-    #[schemars(extend("default" = "0 s", "examples" = ["15 ms"]))]
-    pub delay: Option<At<Duration>>,
-    /// The share of packets that are lost on the link after they have been transmitted, each independently of all others. A simulated link
-    /// may override it.
-    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
-    pub loss: Option<At<Ratio>>,
-    /// The seed of the losses: the same seed loses the same packets, by their number on the link, live, in replays, and in the first replication of
-    /// a simulation whose own `seed` is 1. Both directions of a bridge may have one seed, and so may links of a simulation: their losses are
-    /// independent nevertheless.
-    #[schemars(extend("default" = 1))]
-    pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }
 
 /// The buffer, and the rule by which packets are kept or dropped.
@@ -411,44 +395,6 @@ pub struct PromiseTable {
     /// The least rate delivered, counting frames without overhead.
     #[schemars(extend("examples" = ["1 Mbit/s"]))]
     pub rate: Option<At<Rate>>,
-}
-
-/// A link in one direction, with the output port that feeds it.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkTable {
-    /// A name that no other link has.
-    #[schemars(extend("examples" = ["access"]))]
-    pub name: At<Name>,
-    /// The node it leaves.
-    #[schemars(extend("examples" = ["home"]))]
-    pub from: At<Name>,
-    /// The node it leads to.
-    #[schemars(extend("examples" = ["internet"]))]
-    pub to: At<Name>,
-    /// The policy of the port that feeds it.
-    pub policy: At<Name>,
-    /// Its rate.
-    #[schemars(extend("default" = "the policy's"))]
-    pub rate: Option<At<Rate>>,
-    /// The time a bit takes from one end to the other.
-    #[schemars(extend("default" = "the policy's", "examples" = ["5 ms"]))]
-    pub delay: Option<At<Duration>>,
-    /// The share of packets that are lost on the link after they have been transmitted, each independently of all others.
-    #[schemars(extend("default" = "the policy's", "examples" = ["0.1 %"]))]
-    pub loss: Option<At<Ratio>>,
-    /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
-    #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
-    pub mark_above: Option<At<Bytes>>,
-    /// Admission control at the port: calls ask for their rate and their buffer here. Its capacity is the rate of the link.
-    #[schemars(extend("default" = "none: calls pass without asking", "examples" = [{ "utilisation": "90 %" }]))]
-    pub admission: Option<Block<AdmissionTable>>,
-    /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
-    /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
-    /// `overhead = "aal5"` come cell by cell; those from another link of cells come as their cells have left it, if each queue here gets its packets from
-    /// one queue there.
-    #[schemars(extend("default" = false))]
-    pub cells: Option<At<bool>>,
 }
 
 /// One flow, or several equal ones: a source of packets and its path.

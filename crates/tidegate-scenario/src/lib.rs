@@ -76,6 +76,7 @@ mod extent;
 mod free;
 mod header;
 mod leaves;
+mod link;
 mod overhead;
 mod overrides;
 mod preset;

@@ -6,6 +6,7 @@ use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, DwcsTable, IntServTable, PolicyTable};
 use crate::guarantee::Guarantee;
+use crate::link::WrittenLoss;
 use crate::overhead::MOST_OVERHEAD;
 use crate::partition::{Buffer, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
@@ -25,7 +26,7 @@ use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
-use tidegate_link::{Extent, Link, Loss};
+use tidegate_link::{Extent, Link};
 use tidegate_sim::time::LONGEST_DURATION;
 
 /// The largest `longest_frame`: beyond jumbo frames and the frames of segmentation offload.
@@ -319,14 +320,15 @@ impl<'a> Resolution<'a> {
         let Some(table) = &self.table.link else { return Link::default() };
         let delay = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
         let seed = table.seed.as_ref().map_or(1, |at| at.value.0);
-        let loss = table.loss.as_ref().and_then(|at| Loss::new(at.value.billionths(), seed));
-        Link { delay, loss }
+        Link { delay, loss: WrittenLoss::of_policy(table).loss(seed) }
     }
 
     /// Reports a link that holds more than [`MOST_ON_LINK`].
     fn judge_link(&mut self) {
         let Some(table) = &self.table.link else { return };
-        if let (None, Some(seed)) = (&table.loss, &table.seed) {
+        let loss = WrittenLoss::of_policy(table);
+        loss.judge(self.findings);
+        if let (true, Some(seed)) = (loss.is_absent(), &table.seed) {
             let finding = seed.error("`seed` has no effect: the link loses nothing");
             self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));
         }

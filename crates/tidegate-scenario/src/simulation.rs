@@ -8,6 +8,7 @@ use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
+use crate::link::WrittenLoss;
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::slots::NodeBounds;
@@ -19,7 +20,6 @@ use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::port::PortSetup;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
-use tidegate_link::Loss;
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::time::LONGEST_DURATION;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
@@ -226,6 +226,12 @@ struct Building<'a> {
     findings: &'a mut Vec<Diagnostic>,
 }
 
+/// The table `link` of a link's policy.
+fn link_of_policy<'a>(file: &'a File, table: &LinkTable) -> Option<&'a PolicyLinkTable> {
+    let (_, policy) = file.policy.0.iter().find(|(name, _)| name.value == table.policy.value)?;
+    policy.link.as_ref().map(|link| &link.value)
+}
+
 /// What a policy is to a link: its port, the bounds of its nodes, its cell scheduler, and its classes with budgets.
 type Parts = (PortSetup, Vec<NodeBounds>, Option<AdapterSetup>, Option<Budgeted>);
 
@@ -243,7 +249,7 @@ impl Building<'_> {
                 let finding = table.to.error(format!("link `{}` leads back to where it starts", table.name.0));
                 self.findings.push(finding.context(table.from.span.clone(), "it starts here").help("name another node"));
             }
-            let delay = table.delay.as_ref().or_else(|| self.link_of_policy(table)?.delay.as_ref());
+            let delay = table.delay.as_ref().or_else(|| link_of_policy(self.file, table)?.delay.as_ref());
             let propagation = delay.map_or(Duration::ZERO, |at| at.value);
             if let (true, Some(at)) = (propagation > LONGEST_DURATION, delay) {
                 self.findings.push(at.error("a delay of more than 26 days cannot be simulated"));
@@ -296,13 +302,12 @@ impl Building<'_> {
     }
 
     fn impairment(&mut self, table: &LinkTable) -> Impairment {
-        let loss = table.loss.as_ref().or_else(|| self.link_of_policy(table)?.loss.as_ref()).cloned();
-        if let Some(at) = loss.as_ref().filter(|at| at.value.as_f64() >= 1.0) {
-            let finding = at.error(format!("link `{}` would lose every packet", table.name.0));
-            self.findings.push(finding.help("write less than 100 %, or remove the link"));
-        }
-        let seed = self.link_of_policy(table).and_then(|link| link.seed.as_ref()).map_or(1, |at| at.value.0);
-        let loss = loss.and_then(|at| Loss::new(at.value.billionths(), seed)).filter(|loss| loss.billionths() > 0);
+        let (own, policy) = (WrittenLoss::of_link(table), link_of_policy(self.file, table));
+        own.judge(self.findings);
+        let written = own.or(policy.map(WrittenLoss::of_policy));
+        written.judge_total(&table.name.0, self.findings);
+        let seed = policy.and_then(|link| link.seed.as_ref()).map_or(1, |at| at.value.0);
+        let loss = written.loss(seed);
         Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0) }
     }
 
@@ -311,12 +316,6 @@ impl Building<'_> {
             self.nodes.push(name.0.clone());
             self.nodes.len() - 1
         })
-    }
-
-    /// The table `link` of the link's policy.
-    fn link_of_policy(&self, table: &LinkTable) -> Option<&PolicyLinkTable> {
-        let (_, policy) = self.file.policy.0.iter().find(|(name, _)| name.value == table.policy.value)?;
-        policy.link.as_ref().map(|link| &link.value)
     }
 
     /// The port of a link, its bounds, and its cell scheduler.

@@ -6,6 +6,7 @@ use crate::contract::{Bursts, counts_frames};
 pub use crate::detail::Detail;
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
+use crate::link::describe_loss;
 use crate::partition::{Buffer, Owner, Partition};
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
@@ -15,9 +16,7 @@ use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
 use crate::slots::{print_part, print_service};
 use crate::source::describe;
-use crate::units::{
-    Limit, Ratio, plural, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time,
-};
+use crate::units::{Limit, plural, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time};
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_atm::adapter::AdapterSetup;
@@ -292,9 +291,7 @@ fn behind(policy: &Policy) -> String {
     let delay = (delay > Duration::ZERO).then(|| {
         format!("delay {}, up to {} ({}) on the way", print_duration(delay), print_count(extent.packets), print_size(extent.bytes))
     });
-    let loss = loss
-        .and_then(|loss| Some(format!("random loss of {}, seed {}", print_ratio(Ratio::from_billionths(loss.billionths())?), loss.seed())));
-    listed([delay, loss].into_iter().flatten())
+    listed([delay, loss.as_ref().map(describe_loss)].into_iter().flatten())
 }
 
 /// Both measures of a burst, or only the maximum burst size.

@@ -5,7 +5,7 @@ use tidegate_core::dwcs::{Stream, Window};
 use tidegate_core::packet::Colour;
 use tidegate_core::port::Port;
 use tidegate_core::units::{Duration, Overhead, Time};
-use tidegate_link::{Link, Loss};
+use tidegate_link::{GilbertElliott, Link, Loss};
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, parse_str};
 
@@ -43,6 +43,15 @@ fn the_link_behind_a_port_reaches_the_policy_and_the_summary() {
     assert_eq!((usual.delay, usual.loss), (Duration::ZERO, Loss::new(20_000_000, 1)));
     assert_eq!(policy("[policy.wan]\nrate = \"20 Mbit/s\"\n").link, Link::default());
 
+    let bursts = "{ good_to_bad = \"0.2 %\", bad_to_good = \"20 %\", loss_in_bad = \"50 %\" }";
+    let text = format!("[policy.wan]\nrate = \"20 Mbit/s\"\nlink = {{ gilbert_elliott = {bursts}, seed = 7 }}\n");
+    let chances = GilbertElliott { good_to_bad: 2_000_000, bad_to_good: 200_000_000, loss_in_good: 0, loss_in_bad: 500_000_000 };
+    assert_eq!(policy(&text).link.loss, Loss::in_bursts(chances, 7));
+    let shown = tidegate_scenario::summary::summary(&parse_str("wan.toml", &text).unwrap(), Detail::All);
+    let words =
+        "losses in bursts (Gilbert-Elliott): 0.495 % in all, good to bad 0.2 %, bad to good 20 %, lost in bad 50 %, in good 0 %, seed 7";
+    assert!(shown.contains(words), "{shown}");
+
     let changed = "policy.wan.link.delay=\"20 ms\"";
     let file = std::env::temp_dir().join(format!("tidegate-link-{}.toml", std::process::id()));
     std::fs::write(&file, text).unwrap();
@@ -72,6 +81,12 @@ fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
         policy = "wan"
         delay = "4 ms"
         loss = "0 %"
+        [[link]]
+        name = "bursts"
+        from = "b"
+        to = "c"
+        policy = "wan"
+        gilbert_elliott = { good_to_bad = "1 %", bad_to_good = "99 %" }
         [[flow]]
         name = "call"
         path = ["there"]
@@ -79,8 +94,8 @@ fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
     "#;
     let scenario = parse_str("links.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
     let links = &scenario.variants[0].simulation.as_ref().unwrap().network.links;
-    assert_eq!(links.iter().map(|link| link.propagation).collect::<Vec<_>>(), [15, 4].map(Duration::from_milliseconds));
-    assert_eq!(links.iter().map(|link| link.impairment.loss.map_or(0.0, |loss| loss.probability())).collect::<Vec<_>>(), [0.03, 0.0]);
+    assert_eq!(links.iter().map(|link| link.propagation).collect::<Vec<_>>(), [15, 4, 15].map(Duration::from_milliseconds));
+    assert_eq!(links.iter().map(|link| link.impairment.loss.map_or(0.0, |loss| loss.probability())).collect::<Vec<_>>(), [0.03, 0.0, 0.01]);
 }
 
 #[test]

@@ -52,6 +52,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`[policy.NAME]`", "PolicyTable"),
     ("`buffer` of a policy, a class or a group", "BufferTable"),
     ("`link` of a policy", "PolicyLinkTable"),
+    ("`gilbert_elliott` of a link", "GilbertElliottTable"),
     ("`cells` of a policy", "CellsTable"),
     ("`transfer` of `cells`", "TransferTable"),
     ("`[[policy.NAME.class]]`", "ClassTable"),

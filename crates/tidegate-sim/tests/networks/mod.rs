@@ -82,7 +82,7 @@ pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {
 
 /// Random loss with this probability.
 pub fn random_loss(probability: f64) -> Option<Loss> {
-    Loss::new((probability * 1e9) as u64, 1).filter(|loss| loss.billionths() > 0)
+    Loss::new((probability * 1e9) as u64, 1).filter(|loss| loss.probability() > 0.0)
 }
 
 /// One link with this port and no propagation delay, and these flows on it.

@@ -1,0 +1,89 @@
+//! The link behind a policy's port, and the links of a simulation.
+
+use super::AdmissionTable;
+use crate::units::Ratio;
+use crate::value::{At, Block, Bytes, Name, Whole};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tidegate_core::units::{Duration, Rate};
+
+/// The link behind the port of a policy.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyLinkTable {
+    /// The time a bit takes from one end to the other. A simulated link may override it.
+    #[schemars(extend("default" = "0 s", "examples" = ["15 ms"]))]
+    pub delay: Option<At<Duration>>,
+    /// The share of packets that are lost on the link after they have been transmitted, each independently of all others. A simulated link
+    /// may override it.
+    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
+    pub loss: Option<At<Ratio>>,
+    /// Losses in bursts, in place of `loss`. A simulated link may override them.
+    #[schemars(extend("default" = "none", "examples" = [{ "good_to_bad": "0.1 %", "bad_to_good": "25 %" }]))]
+    pub gilbert_elliott: Option<Block<GilbertElliottTable>>,
+    /// The seed of the losses: the same seed loses the same packets, by their number on the link, live, in replays, and in the first replication of
+    /// a simulation whose own `seed` is 1. Both directions of a bridge may have one seed, and so may links of a simulation: their losses are
+    /// independent nevertheless.
+    #[schemars(extend("default" = 1))]
+    pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
+}
+
+/// Losses in bursts, by the two states of Gilbert and Elliott: a state lasts for some packets, and each has its own chance of loss.
+/// The mean length of a burst is 1 / `bad_to_good` packets. The share of packets in the bad state is `good_to_bad` / (`good_to_bad` + `bad_to_good`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GilbertElliottTable {
+    /// The chance that the bad state follows behind a packet in the good one (p). More than 0 %.
+    #[schemars(extend("examples" = ["0.1 %"]))]
+    pub good_to_bad: At<Ratio>,
+    /// The chance that the good state follows behind a packet in the bad one (r). More than 0 %.
+    #[schemars(extend("examples" = ["25 %"]))]
+    pub bad_to_good: At<Ratio>,
+    /// The chance that a packet is lost in the bad state (1 - h).
+    #[schemars(extend("default" = "100 %", "examples" = ["50 %"]))]
+    pub loss_in_bad: Option<At<Ratio>>,
+    /// The chance that a packet is lost in the good state (1 - k).
+    #[schemars(extend("default" = "0 %", "examples" = ["0.01 %"]))]
+    pub loss_in_good: Option<At<Ratio>>,
+}
+
+/// A link in one direction, with the output port that feeds it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkTable {
+    /// A name that no other link has.
+    #[schemars(extend("examples" = ["access"]))]
+    pub name: At<Name>,
+    /// The node it leaves.
+    #[schemars(extend("examples" = ["home"]))]
+    pub from: At<Name>,
+    /// The node it leads to.
+    #[schemars(extend("examples" = ["internet"]))]
+    pub to: At<Name>,
+    /// The policy of the port that feeds it.
+    pub policy: At<Name>,
+    /// Its rate.
+    #[schemars(extend("default" = "the policy's"))]
+    pub rate: Option<At<Rate>>,
+    /// The time a bit takes from one end to the other.
+    #[schemars(extend("default" = "the policy's", "examples" = ["5 ms"]))]
+    pub delay: Option<At<Duration>>,
+    /// The share of packets that are lost on the link after they have been transmitted, each independently of all others.
+    #[schemars(extend("default" = "the policy's", "examples" = ["0.1 %"]))]
+    pub loss: Option<At<Ratio>>,
+    /// Losses in bursts, in place of `loss`.
+    #[schemars(extend("default" = "the policy's", "examples" = [{ "good_to_bad": "0.1 %", "bad_to_good": "25 %" }]))]
+    pub gilbert_elliott: Option<Block<GilbertElliottTable>>,
+    /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
+    #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
+    pub mark_above: Option<At<Bytes>>,
+    /// Admission control at the port: calls ask for their rate and their buffer here. Its capacity is the rate of the link.
+    #[schemars(extend("default" = "none: calls pass without asking", "examples" = [{ "utilisation": "90 %" }]))]
+    pub admission: Option<Block<AdmissionTable>>,
+    /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
+    /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
+    /// `overhead = "aal5"` come cell by cell; those from another link of cells come as their cells have left it, if each queue here gets its packets from
+    /// one queue there.
+    #[schemars(extend("default" = false))]
+    pub cells: Option<At<bool>>,
+}

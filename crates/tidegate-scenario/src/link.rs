@@ -1,0 +1,98 @@
+//! What a link does to packets behind its port: reads the keys that a policy's `link` and a simulated `[[link]]` have in common.
+
+use crate::diagnostic::Diagnostic;
+use crate::document::{GilbertElliottTable, LinkTable, PolicyLinkTable};
+use crate::units::{Ratio, print_ratio};
+use crate::value::{At, Block};
+use tidegate_link::{GilbertElliott, Loss, LossModel};
+
+/// The losses of a link as they are written: at most one of the two.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WrittenLoss<'a> {
+    independent: Option<&'a At<Ratio>>,
+    bursts: Option<&'a Block<GilbertElliottTable>>,
+}
+
+impl<'a> WrittenLoss<'a> {
+    pub(crate) fn of_policy(table: &'a PolicyLinkTable) -> WrittenLoss<'a> {
+        WrittenLoss { independent: table.loss.as_ref(), bursts: table.gilbert_elliott.as_ref() }
+    }
+
+    pub(crate) fn of_link(table: &'a LinkTable) -> WrittenLoss<'a> {
+        WrittenLoss { independent: table.loss.as_ref(), bursts: table.gilbert_elliott.as_ref() }
+    }
+
+    /// These, or `others` if nothing is written here.
+    pub(crate) fn or(self, others: Option<WrittenLoss<'a>>) -> WrittenLoss<'a> {
+        if self.is_absent() { others.unwrap_or_default() } else { self }
+    }
+
+    pub(crate) fn is_absent(self) -> bool {
+        self.independent.is_none() && self.bursts.is_none()
+    }
+
+    /// The losses, if there are any; what is wrong has been reported.
+    pub(crate) fn loss(self, seed: u64) -> Option<Loss> {
+        let loss = match (self.independent, self.bursts) {
+            (_, Some(table)) => Loss::in_bursts(chances(table), seed),
+            (Some(share), None) => Loss::new(share.billionths(), seed),
+            (None, None) => None,
+        };
+        loss.filter(|loss| loss.probability() > 0.0)
+    }
+
+    /// Reports losses that are written twice, and states without an end.
+    pub(crate) fn judge(self, findings: &mut Vec<Diagnostic>) {
+        let Some(table) = self.bursts else { return };
+        if let Some(independent) = self.independent {
+            let finding = independent.error("`loss` and `gilbert_elliott` are two models of the losses of one link");
+            findings.push(finding.context(table.span.clone(), "the other").help("remove one of them"));
+        }
+        for (key, chance, state) in [("good_to_bad", &table.good_to_bad, "good"), ("bad_to_good", &table.bad_to_good, "bad")] {
+            if chance.billionths() == 0 {
+                let finding = chance.error(format!("with `{key}` of 0 % the {state} state would never end"));
+                findings.push(finding.help("write a chance of more than 0 %; losses without bursts are `loss`"));
+            }
+        }
+    }
+
+    /// Reports a simulated link that loses every packet.
+    pub(crate) fn judge_total(self, link: &str, findings: &mut Vec<Diagnostic>) {
+        if self.loss(0).is_some_and(|loss| loss.probability() >= 1.0) {
+            let problem = format!("link `{link}` would lose every packet");
+            let finding = match (self.independent, self.bursts) {
+                (_, Some(table)) => table.error(problem),
+                (Some(share), None) => share.error(problem),
+                (None, None) => return,
+            };
+            findings.push(finding.help("write less than 100 %, or remove the link"));
+        }
+    }
+}
+
+fn chances(table: &GilbertElliottTable) -> GilbertElliott {
+    let chance = |key: &Option<At<Ratio>>, usual| key.as_ref().map_or(usual, |at| at.billionths());
+    GilbertElliott {
+        good_to_bad: table.good_to_bad.billionths(),
+        bad_to_good: table.bad_to_good.billionths(),
+        loss_in_good: chance(&table.loss_in_good, 0),
+        loss_in_bad: chance(&table.loss_in_bad, 1_000_000_000),
+    }
+}
+
+/// The losses in words.
+pub(crate) fn describe_loss(loss: &Loss) -> String {
+    let share = |billionths| Ratio::from_billionths(billionths).map(print_ratio).unwrap_or_default();
+    let what = match loss.model() {
+        LossModel::Independent(billionths) => format!("random loss of {}", share(billionths)),
+        LossModel::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad }) => format!(
+            "losses in bursts (Gilbert-Elliott): {:.3} % in all, good to bad {}, bad to good {}, lost in bad {}, in good {}",
+            100.0 * loss.probability(),
+            share(good_to_bad),
+            share(bad_to_good),
+            share(loss_in_bad),
+            share(loss_in_good)
+        ),
+    };
+    format!("{what}, seed {}", loss.seed())
+}
