@@ -10,11 +10,12 @@ use crate::contract::Policing;
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyTable;
 use crate::policy::{Class, Policy};
+use crate::proof::{Members, Traffic, kept_rate};
 use crate::units::Limit;
 use tidegate_bounds::admission::{ClassSettings, Discipline, PortSettings};
 use tidegate_bounds::curve::Service;
 use tidegate_bounds::quantity::Picoseconds;
-use tidegate_bounds::service::{Child, Node, row};
+use tidegate_bounds::service::row;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
@@ -74,7 +75,7 @@ impl Budgeted {
         let discipline = discipline(policy, &classes)?;
         let longest = 8 * u64::from(policy.overhead.wire_length(policy.longest_frame));
         let is_shared = !matches!(discipline, Discipline::Isolated(_));
-        let rate = policy.rate.bits_per_second();
+        let rate = least_rate(policy);
         Ok(Some(Budgeted {
             classes,
             is_shared,
@@ -144,6 +145,11 @@ fn judge_buffer(policy: &Policy, index: usize) -> Result<Limit, Refusal> {
     }
 }
 
+/// The rate of the link as its arithmetic keeps it, whatever the lengths of packets.
+fn least_rate(policy: &Policy) -> u64 {
+    kept_rate(policy.rate, policy.overhead.wire_length(1))
+}
+
 /// A member's rank under strict priority.
 fn rank(parameters: &FlowParameters) -> u32 {
     parameters.priority.unwrap_or(0)
@@ -186,10 +192,11 @@ fn discipline(policy: &Policy, classes: &[usize]) -> Result<Discipline, Refusal>
             Ok(Discipline::Deadline(classes.iter().map(delay).collect()))
         }
         _ => {
-            let position = |class: usize| members.iter().position(|member| member.2 == Some(class)).unwrap_or(0);
-            let link = Service::link(policy.rate.bits_per_second());
+            let traffic = Traffic::unknown(least_rate(policy));
+            let described = Members::of(&policy.parts, &traffic);
+            let (node, link) = (described.node_of(0), Service::link(traffic.rate));
             let curve = |&class: &usize| {
-                let strict = row(&node(policy, class), &link, position(class)).strict;
+                let strict = row(&node, &link, described.position_of(class).unwrap_or(0)).strict;
                 strict.map_err(|reason| {
                     (class, format!("{}: {reason}", policy.scheduler.name()), "choose strict-priority, edf, wf2q+, scfq, drr or wrr")
                 })
@@ -197,28 +204,4 @@ fn discipline(policy: &Policy, classes: &[usize]) -> Result<Discipline, Refusal>
             Ok(Discipline::Isolated(classes.iter().map(curve).collect::<Result<_, _>>()?))
         }
     }
-}
-
-/// The members directly below the link, classes first, as the row of `class` needs them: it gets the least that rounding may leave it.
-fn node(policy: &Policy, class: usize) -> Node {
-    let longest = 8 * u64::from(policy.overhead.wire_length(policy.longest_frame));
-    let groups = policy.groups.iter().filter(|group| group.parent.is_none());
-    let groups = groups.map(|group| (None, &group.parameters, &group.guarantee, group.shape.is_some()));
-    let classes = policy.classes.iter().enumerate().filter(|(_, class)| class.parent.is_none());
-    let classes = classes.map(|(index, class)| (Some(index), &class.parameters, &class.guarantee, class.shape.is_some()));
-    let members: Vec<_> = classes.chain(groups).collect();
-    let weight = |parameters: &FlowParameters| u64::from(parameters.weight.unwrap_or(1));
-    let least = members.iter().map(|member| weight(member.1)).min().unwrap_or(1);
-    let child = |&(index, parameters, guarantee, resumes): &(Option<usize>, &FlowParameters, &crate::guarantee::Guarantee, bool)| {
-        let turn = longest.saturating_mul(weight(parameters));
-        Child {
-            shortest: 8 * u64::from(policy.overhead.wire_length(1)),
-            rate: guarantee.rate().map_or(0, |rate| rate.floor()),
-            weight: weight(parameters),
-            quantum: if index == Some(class) { turn / least } else { turn.div_ceil(least) },
-            resumes,
-            ..Child::new(longest)
-        }
-    };
-    Node { longest, ..Node::new(policy.scheduler, policy.rate.bits_per_second(), members.iter().map(child).collect()) }
 }

@@ -388,7 +388,7 @@ impl<'a> Resolution<'a> {
         if self.table.class.last().is_none_or(|last| last.rules.is_some()) {
             classes.push(self.added_class(&root, &groups, &classes));
         }
-        Some(Tree::new(self.rate.clone(), self.wire.longest, root, groups, classes))
+        Some(Tree::new(self.rate.clone(), self.overhead, self.wire.longest, root, groups, classes))
     }
 
     fn leaf(&mut self, table: &Block<ClassTable>, given: Given) -> Leaf {

@@ -37,6 +37,7 @@ mod port;
 mod queues;
 mod stages;
 
+pub(crate) use port::{Members, Traffic, kept_rate};
 pub(crate) use queues::sharing;
 
 /// What is proven of one variant.

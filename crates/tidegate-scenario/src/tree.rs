@@ -8,7 +8,7 @@ use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, Member as Built, Parameter, Setup};
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Overhead, Rate};
 
 mod guarantees;
 mod members;
@@ -26,7 +26,7 @@ pub(crate) use parts::Parts;
 
 impl Tree {
     /// Builds the tree of members whose parents form no circle.
-    pub fn new(rate: At<Rate>, longest: u32, root: Choice, groups: Vec<(Given, Choice)>, classes: Vec<Leaf>) -> Tree {
+    pub fn new(rate: At<Rate>, overhead: Overhead, longest: u32, root: Choice, groups: Vec<(Given, Choice)>, classes: Vec<Leaf>) -> Tree {
         let mut children = vec![Vec::new(); groups.len() + 1];
         for (index, (given, _)) in groups.iter().enumerate() {
             children[slot(given.parent)].push(Member::Group(index));
@@ -52,6 +52,7 @@ impl Tree {
         let (group_guarantees, class_guarantees) = (vec![none.clone(); groups.len()], vec![none; classes.len()]);
         let mut tree = Tree {
             rate,
+            overhead,
             longest,
             root,
             groups,
@@ -243,7 +244,7 @@ impl Tree {
     }
 
     fn build_hierarchy(&self, parts: &Parts) -> Result<AnyScheduler, Diagnostic> {
-        let Parts { nodes, leaves, class_of_leaf, members } = parts;
+        let Parts { nodes, leaves, class_of_leaf, members, .. } = parts;
         let member_of = |built: Built| match built {
             Built::Node(node) => members[node],
             Built::Leaf(Flow(flow)) => Some(Member::Class(class_of_leaf[flow as usize])),

@@ -195,7 +195,7 @@ impl Solving<'_> {
         let shortest = shortest.filter_map(|(_, facts)| facts.lengths.map(|lengths| lengths.0)).min().unwrap_or(1);
         let of_link = &self.queues.network.links[link.0].port;
         let rate = port::kept_rate(of_link.rate, of_link.overhead.wire_length(shortest));
-        let found = port::queues(policy, &Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number });
+        let found = port::queues(&policy.parts, &Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number });
         let mut all = Vec::new();
         for (class, of_class) in found.into_iter().enumerate() {
             for (queue, port) in of_class.into_iter().enumerate() {

@@ -13,9 +13,8 @@
 //! | `released` | rate-controlled service |
 //! | `traffic` | what is known of the traffic, and of the rates that packets keep |
 
-use crate::policy::Policy;
+use crate::tree::Parts;
 use described::{Described, Place};
-use members::Members;
 use tidegate_bounds::curve::Service;
 use tidegate_bounds::network::{Server, Serving};
 use tidegate_bounds::quantity::{NoBound, bits, up};
@@ -29,7 +28,8 @@ mod released;
 mod tests;
 mod traffic;
 
-pub(super) use traffic::{Traffic, kept_rate};
+pub(crate) use members::Members;
+pub(crate) use traffic::{Traffic, kept_rate};
 
 /// What a queue is guaranteed.
 #[derive(Clone, Debug)]
@@ -44,13 +44,13 @@ pub(super) struct PortQueue {
 const AT_ONCE: u64 = 1 << 55;
 
 /// What each queue of each class is guaranteed; of queues that share their place, the first counts.
-pub(super) fn queues(policy: &Policy, traffic: &Traffic<'_>) -> Vec<Vec<PortQueue>> {
-    let members = Members::of(policy, traffic);
+pub(super) fn queues(parts: &Parts, traffic: &Traffic<'_>) -> Vec<Vec<PortQueue>> {
+    let members = Members::of(parts, traffic);
     let described = Described::of(&members);
     let rows = described.tree.rows(traffic.rate);
-    let mut all: Vec<Vec<PortQueue>> = policy.classes.iter().map(|class| Vec::with_capacity(class.queues as usize)).collect();
+    let mut all: Vec<Vec<PortQueue>> = vec![Vec::new(); parts.places.len()];
     let mut last: Option<(Place, PortQueue)> = None;
-    for (leaf, &class) in policy.parts.class_of_leaf.iter().enumerate() {
+    for (leaf, &class) in parts.class_of_leaf.iter().enumerate() {
         let place = described.places[leaf];
         let queue = match last.take() {
             Some((before, queue)) if before == place => queue,

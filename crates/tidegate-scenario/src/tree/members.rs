@@ -10,7 +10,7 @@ use tidegate_core::dwcs::Request;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{FlowParameters, Parameter, Profile, ServiceClass};
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 
 /// The keys of a member of the tree that the scheduler above reads.
 #[derive(Clone, Debug)]
@@ -146,6 +146,8 @@ impl Leaf {
 pub(crate) struct Tree {
     /// The rate of the link, with its place.
     pub(super) rate: At<Rate>,
+    /// What the link adds to a frame.
+    pub(super) overhead: Overhead,
     /// The longest frame with its overhead.
     pub(super) longest: u32,
     pub root: Choice,

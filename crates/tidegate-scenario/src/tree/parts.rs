@@ -3,6 +3,7 @@
 use super::members::{Member, Tree, slot};
 use std::collections::HashMap;
 use tidegate_core::scheduler::{FlowParameters, LeafSpec, NodeSpec};
+use tidegate_core::units::Overhead;
 
 /// The nodes and leaves of a tree.
 #[derive(Clone, Debug)]
@@ -15,6 +16,12 @@ pub(crate) struct Parts {
     pub class_of_leaf: Vec<usize>,
     /// The group or class of each node; `None` for the link.
     pub members: Vec<Option<Member>>,
+    /// For each class, true if its queues are places for calls.
+    pub places: Vec<bool>,
+    /// What the link adds to a frame.
+    pub overhead: Overhead,
+    /// The longest frame on this wire, in bytes.
+    pub longest: u32,
 }
 
 impl Tree {
@@ -49,6 +56,7 @@ impl Tree {
             leaves.resize(leaves.len() + class.queues as usize, leaf);
             class_of_leaf.resize(leaves.len(), index);
         }
-        Parts { nodes, leaves, class_of_leaf, members }
+        let places = self.classes.iter().map(|class| class.places).collect();
+        Parts { nodes, leaves, class_of_leaf, members, places, overhead: self.overhead, longest: self.longest }
     }
 }

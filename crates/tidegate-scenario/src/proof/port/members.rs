@@ -2,7 +2,6 @@
 
 use super::traffic::{Traffic, kept_rate};
 use crate::contract::Bursts;
-use crate::policy::Policy;
 use crate::slots::Slots;
 use crate::tree::Parts;
 use std::collections::HashSet;
@@ -25,41 +24,46 @@ pub(super) enum Below {
 }
 
 /// The members of a port's scheduling tree.
-pub(super) struct Members<'a> {
-    pub policy: &'a Policy,
-    pub traffic: &'a Traffic<'a>,
+pub(crate) struct Members<'a> {
+    pub(super) parts: &'a Parts,
+    pub(super) traffic: &'a Traffic<'a>,
     /// The children of each node.
-    pub below: Vec<Vec<Below>>,
+    pub(super) below: Vec<Vec<Below>>,
     /// The number of each leaf among the queues of its class.
     queue_of_leaf: Vec<u32>,
     /// The longest frame on this wire, in bits.
-    pub longest: u64,
+    pub(super) longest: u64,
 }
 
 impl<'a> Members<'a> {
-    pub(super) fn of(policy: &'a Policy, traffic: &'a Traffic<'a>) -> Members<'a> {
-        let Parts { nodes, leaves, class_of_leaf, .. } = &policy.parts;
+    pub(crate) fn of(parts: &'a Parts, traffic: &'a Traffic<'a>) -> Members<'a> {
+        let Parts { nodes, leaves, class_of_leaf, .. } = parts;
         let mut below = vec![Vec::new(); nodes.len()];
         for (index, node) in nodes.iter().enumerate() {
             node.parent.into_iter().for_each(|parent| below[parent].push(Below::Node(index)));
         }
         leaves.iter().enumerate().for_each(|(index, leaf)| below[leaf.parent].push(Below::Leaf(index)));
-        let mut count = vec![0; policy.classes.len()];
+        let mut count = vec![0; parts.places.len()];
         let number = |&class: &usize| {
             count[class] += 1;
             count[class] - 1
         };
         let queue_of_leaf = class_of_leaf.iter().map(number).collect();
-        let longest = 8 * u64::from(policy.overhead.wire_length(policy.longest_frame));
-        Members { policy, traffic, below, queue_of_leaf, longest }
+        let longest = 8 * u64::from(parts.longest);
+        Members { parts, traffic, below, queue_of_leaf, longest }
+    }
+
+    /// The place among the children of the link of a class with one queue.
+    pub(crate) fn position_of(&self, class: usize) -> Option<usize> {
+        self.below[0].iter().position(|member| matches!(*member, Below::Leaf(leaf) if self.parts.class_of_leaf[leaf] == class))
     }
 
     pub(super) fn node(&self, node: usize) -> &NodeSpec {
-        &self.policy.parts.nodes[node]
+        &self.parts.nodes[node]
     }
 
     pub(super) fn leaf(&self, leaf: usize) -> &LeafSpec {
-        &self.policy.parts.leaves[leaf]
+        &self.parts.leaves[leaf]
     }
 
     /// The leaves below a member, or the leaf itself.
@@ -85,7 +89,7 @@ impl<'a> Members<'a> {
     }
 
     fn class_and_queue(&self, leaf: usize) -> (usize, u32) {
-        (self.policy.parts.class_of_leaf[leaf], self.queue_of_leaf[leaf])
+        (self.parts.class_of_leaf[leaf], self.queue_of_leaf[leaf])
     }
 
     /// The queues in use below a member, each once.
@@ -114,12 +118,12 @@ impl<'a> Members<'a> {
     }
 
     fn is_place(&self, leaf: usize) -> bool {
-        self.policy.classes[self.policy.parts.class_of_leaf[leaf]].places
+        self.parts.places[self.parts.class_of_leaf[leaf]]
     }
 
     /// True if the scheduler of a node keeps the contracts of its children itself: a port of one node, without a shaper around it.
     pub(super) fn keeps_contracts(&self, node: usize) -> bool {
-        self.policy.parts.nodes.len() == 1 && self.node(node).scheduler.shapes()
+        self.parts.nodes.len() == 1 && self.node(node).scheduler.shapes()
     }
 
     /// True if the scheduler of a node holds packets back on its own.
@@ -168,14 +172,14 @@ impl<'a> Members<'a> {
             let (class, queue) = self.class_and_queue(leaf);
             (self.traffic.lengths)(class, queue).map(|lengths| lengths.0)
         };
-        self.policy.overhead.wire_length(self.leaves_below(member).into_iter().filter_map(lengths).min().unwrap_or(1))
+        self.parts.overhead.wire_length(self.leaves_below(member).into_iter().filter_map(lengths).min().unwrap_or(1))
     }
 
     /// The longest frame of a leaf on this wire, in bits.
     pub(super) fn longest_of_leaf(&self, leaf: usize) -> u64 {
         let (class, queue) = self.class_and_queue(leaf);
         let lengths = (self.traffic.lengths)(class, queue);
-        lengths.map_or(self.longest, |lengths| 8 * u64::from(self.policy.overhead.wire_length(lengths.1)))
+        lengths.map_or(self.longest, |lengths| 8 * u64::from(self.parts.overhead.wire_length(lengths.1)))
     }
 
     /// A shape's rate as its arithmetic keeps it.
@@ -184,7 +188,7 @@ impl<'a> Members<'a> {
     }
 
     /// What the scheduler of a node is given of itself and of its children.
-    pub(super) fn node_of(&self, number: usize) -> Node {
+    pub(crate) fn node_of(&self, number: usize) -> Node {
         let spec = self.node(number);
         let children = self.below[number].iter().map(|&member| self.child(member)).collect();
         let mut node = Node::new(spec.scheduler, spec.rate.bits_per_second(), children);

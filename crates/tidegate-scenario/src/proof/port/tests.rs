@@ -1,6 +1,7 @@
 //! Rows of scheduling trees from files against worked values.
 
 use super::*;
+use crate::policy::Policy;
 use crate::scenario::parse_str;
 use tidegate_bounds::aggregate::delay;
 use tidegate_bounds::curve::{Arrival, RateLatency};
@@ -38,7 +39,7 @@ fn guaranteed(policy: &Policy, sends: &[Option<(u64, u64)>], lengths: Lengths) -
         lengths: &|_, _| Some(lengths),
         number: &|class, queue| Some((class as u32 * first + queue) as usize),
     };
-    queues(policy, &traffic)
+    queues(&policy.parts, &traffic)
 }
 
 type Lengths = (u32, u32);

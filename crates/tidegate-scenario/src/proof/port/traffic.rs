@@ -17,6 +17,18 @@ pub(crate) struct Traffic<'a> {
     pub number: &'a dyn Fn(usize, u32) -> Option<usize>,
 }
 
+impl Traffic<'static> {
+    /// Traffic of which nothing is known, on a link of `rate` bit/s.
+    pub fn unknown(rate: u64) -> Traffic<'static> {
+        Traffic {
+            rate,
+            arrival: &|_, _| Err(NoBound::Because("nothing limits it")),
+            lengths: &|_, _| None,
+            number: &|class, queue| Some(class << 32 | queue as usize),
+        }
+    }
+}
+
 /// The rate at which packets of at least `length` bytes leave, if each takes a whole number of picoseconds, rounded up.
 pub(crate) fn kept_rate(rate: Rate, length: u32) -> u64 {
     let bits_per_second = rate.bits_per_second();
