@@ -4,7 +4,7 @@
 
 use crate::log;
 use std::process::ExitCode;
-use tidegate_report::{BoundResult, FlowResult, PacketResult, Report, Run, format_count};
+use tidegate_report::{BoundResult, FlowBound, PacketResult, Report, Reproduction, Run, format_count};
 use tidegate_scenario::bounds::bounded_by;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
@@ -45,36 +45,59 @@ pub fn note_excesses(report: &mut Report) -> Vec<String> {
         .runs
         .iter()
         .flat_map(|run| run.flows.iter().map(move |flow| (run, flow)))
-        .filter_map(|(run, flow)| Some(format!("{}{}", if several { format!("{}: ", run.name) } else { String::new() }, excess(flow)?)))
+        .filter_map(|(run, flow)| {
+            let sentence = excess(&flow.name, flow.bound.as_ref()?)?;
+            Some(if several { format!("{}: {sentence}", run.name) } else { sentence })
+        })
         .collect();
-    let mut notes: Vec<String> = all.iter().take(TOLD).cloned().collect();
-    if all.len() > TOLD {
-        notes.push(format!("Packets of {} more flows took longer than is proven.", format_count((all.len() - TOLD) as u64)));
-    }
+    let notes = first(all);
     report.notes.extend(notes.iter().cloned());
     notes
 }
 
-/// Tells of packets that took longer than is proven, after the results; the exit code.
-pub fn tell(notes: &[String]) -> ExitCode {
+/// The same for the figures of experiments, which keep their notes.
+pub fn excesses_of(reproduction: &Reproduction) -> Vec<String> {
+    let mut all = Vec::new();
+    for experiment in &reproduction.experiments {
+        for figure in &experiment.figures {
+            for FlowBound { run, flow, bound, .. } in &figure.bounds {
+                let place = [experiment.id.as_str(), figure.id].join("/");
+                let place = if run.is_empty() { place } else { format!("{place}, {run}") };
+                all.extend(excess(flow, bound).map(|sentence| format!("{place}: {sentence}")));
+            }
+        }
+    }
+    first(all)
+}
+
+/// The first of these sentences, and one for the rest.
+fn first(mut all: Vec<String>) -> Vec<String> {
+    let more = all.len().saturating_sub(TOLD);
+    all.truncate(TOLD);
+    if more > 0 {
+        all.push(format!("Packets of {} more flows took longer than is proven.", format_count(more as u64)));
+    }
+    all
+}
+
+/// Tells of packets of a `subject` ("file") that took longer than is proven, after the results; the exit code.
+pub fn tell(notes: &[String], subject: &str) -> ExitCode {
     notes.iter().for_each(|note| log::line(&format!("error: {note}")));
-    log::line(
-        "error: a proof and a measurement of the same file contradict each other. Suspect in this order: tolerances of policers and shapers, the \
-         classification of the flow, the calculation of the bound, the simulation. Please report it with the file.",
-    );
+    log::line(&format!(
+        "error: a proof and a measurement of the same {subject} contradict each other. Suspect in this order: tolerances of policers and shapers, the \
+         classification of the flow, the calculation of the bound, the simulation. Please report it with the {subject}.",
+    ));
     ExitCode::from(EXCEEDED)
 }
 
 /// The packet of a flow that took longer than is proven, as a sentence; `None` if the bound held.
-fn excess(flow: &FlowResult) -> Option<String> {
-    let BoundResult { held: Some(false), delay_ps: Some(bound), method: Some(method), longest: Some(packet), .. } = flow.bound.as_ref()?
-    else {
+fn excess(flow: &str, bound: &BoundResult) -> Option<String> {
+    let BoundResult { held: Some(false), delay_ps: Some(bound), method: Some(method), longest: Some(packet), .. } = bound else {
         return None;
     };
     let PacketResult { replication, number, came_ps, left_ps, delay_ps } = packet;
     Some(format!(
-        "flow `{}`: packet {number} of replication {replication} came at {} and left at {}: it took {}, and at most {} is proven ({method}).",
-        flow.name,
+        "flow `{flow}`: packet {number} of replication {replication} came at {} and left at {}: it took {}, and at most {} is proven ({method}).",
         exact(*came_ps),
         exact(*left_ps),
         exact(*delay_ps),

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::present::{Destination, Output, terminal_options};
 use crate::progress::Progress;
+use crate::proven;
 use clap::Args;
 use std::process::ExitCode;
 use tidegate_report::{ExperimentResult, Reproduction};
@@ -21,7 +22,7 @@ pub struct Arguments {
 
 fn after_help() -> String {
     format!(
-        "Experiments and their figures:\n{}\n\nExit code 1 if a gate fails. A number of a paper that does not come out here is stated as \"not reproduced\", \
+        "Experiments and their figures:\n{}\n\nExit code 1 if a gate fails, 4 if a packet took longer than is proven of its flow. A number of a paper that does not come out here is stated as \"not reproduced\", \
          with both numbers and the reason, and fails nothing.",
         list()
     )
@@ -50,7 +51,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         tidegate_report::reproduction_terminal(&reproduction, terminal_options())
     };
-    destination.deliver(&text, |folder| tidegate_report::write_reproduction(&reproduction, folder))?;
+    let delivered = destination.deliver(&text, |folder| tidegate_report::write_reproduction(&reproduction, folder));
+    let excesses = proven::excesses_of(&reproduction);
+    if !excesses.is_empty() {
+        let exceeded = proven::tell(&excesses, "experiment");
+        return delivered.map(|()| exceeded);
+    }
+    delivered?;
     Ok(ExitCode::from(u8::from(!reproduction.passed())))
 }
 

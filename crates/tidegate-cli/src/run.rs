@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if excesses.is_empty() {
         return presented;
     }
-    let exceeded = proven::tell(&excesses);
+    let exceeded = proven::tell(&excesses, "file");
     presented.map(|_| exceeded)
 }
 

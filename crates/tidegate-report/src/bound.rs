@@ -22,6 +22,20 @@ pub struct BoundResult {
     pub held: Option<bool>,
 }
 
+/// Equal flows of a run of an experiment with what is proven of them, and the packet of any of them with the largest delay.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlowBound {
+    /// The run, such as "light load"; empty if there is only one.
+    pub run: String,
+    /// What the flows have in common, such as "guaranteed, path 1".
+    pub flow: String,
+    /// How many there are.
+    pub count: usize,
+    /// What is proven and measured.
+    #[serde(flatten)]
+    pub bound: BoundResult,
+}
+
 /// One packet, with instants in picoseconds from the start of its replication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PacketResult {

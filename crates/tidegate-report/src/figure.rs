@@ -1,5 +1,6 @@
 //! The figures of published experiments, with their gates, charts and tables.
 
+use crate::bound::FlowBound;
 use serde::Serialize;
 
 /// One figure of a paper beside ours.
@@ -21,13 +22,15 @@ pub struct Figure {
     pub charts: Vec<Chart>,
     /// Numbers that are better read than plotted.
     pub tables: Vec<Table>,
+    /// What is proven of the flows of its runs, beside their largest delays.
+    pub bounds: Vec<FlowBound>,
 }
 
 impl Figure {
     /// A figure without content.
     pub fn new(id: &'static str, title: impl Into<String>, source: &'static str) -> Figure {
-        let (paper, notes) = (Vec::new(), Vec::new());
-        Figure { id, title: title.into(), source, paper, notes, gates: Vec::new(), charts: Vec::new(), tables: Vec::new() }
+        let (paper, notes, gates, charts, tables, bounds) = Default::default();
+        Figure { id, title: title.into(), source, paper, notes, gates, charts, tables, bounds }
     }
 
     /// Adds to what the paper shows and says, a sentence each.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use crate::bound::{BoundResult, FlowBound};
 use crate::bounded_flows::{BoundedFlows, bounded_flows};
 use crate::model::{
     CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, RefusalCount, Report,
@@ -147,6 +148,29 @@ impl<'a, T> Columns<'a, T> {
         self.add(number_column("queued"), move |row| count(of(row)[3].packets));
     }
 
+    /// What is proven of `rows`, beside what was measured.
+    fn add_bounds(&mut self, rows: &[T], of: impl for<'r> Fn(&'r T) -> &'r BoundResult + Copy + 'a) {
+        self.add(number_column("bound"), move |row| {
+            of(row).delay_ps.map_or_else(|| Cell::plain("none"), |bound| Cell::plain(quantity::time_at_most(bound)))
+        });
+        self.add(number_column("largest delay"), move |row| {
+            of(row).longest.map_or_else(Cell::nothing, |packet| time(packet.delay_ps as f64 / 1e12))
+        });
+        self.add(number_column("ratio"), move |row| match (of(row).longest, of(row).delay_ps) {
+            (Some(packet), Some(bound)) => {
+                let ratio = Cell::plain(quantity::part_of(packet.delay_ps, bound));
+                if of(row).held == Some(false) { Cell { tone: Tone::Broken, ..ratio } } else { ratio }
+            }
+            _ => Cell::nothing(),
+        });
+        if rows.iter().any(|row| of(row).method.is_some()) {
+            self.add(text_column("by"), move |row| Cell::plain(of(row).method.as_deref().unwrap_or(NOTHING)));
+        }
+        if rows.iter().any(|row| of(row).reason.is_some()) {
+            self.add(text_column("no bound because"), move |row| Cell::plain(of(row).reason.as_deref().unwrap_or(NOTHING)));
+        }
+    }
+
     /// The table of these rows; `None` if there are none, here or left out.
     fn grid(self, title: &'static str, left_out: usize, rows: impl IntoIterator<Item = T>) -> Option<Grid> {
         let cells = |row: T| self.0.iter().map(|(_, cell)| cell(&row)).collect();
@@ -202,27 +226,30 @@ fn flows(run: &Run, limit: usize) -> Option<Grid> {
 fn bounds(run: &Run, limit: usize) -> Option<Grid> {
     let (left_out, rows) = bounded_flows(run, limit);
     let names: Vec<String> = rows.iter().map(BoundedFlows::name).collect();
-    let mut columns = Columns::<(&str, &BoundedFlows)>::new("flow", |(name, _)| name);
-    columns.add(number_column("bound"), |(_, flows)| {
-        flows.bound.delay_ps.map_or_else(|| Cell::plain("none"), |bound| Cell::plain(quantity::time_at_most(bound)))
-    });
-    columns.add(number_column("largest delay"), |(_, flows)| {
-        flows.bound.longest.map_or_else(Cell::nothing, |packet| time(packet.delay_ps as f64 / 1e12))
-    });
-    columns.add(number_column("ratio"), |(_, flows)| match (flows.bound.longest, flows.bound.delay_ps) {
-        (Some(packet), Some(bound)) => {
-            let ratio = Cell::plain(quantity::part_of(packet.delay_ps, bound));
-            if flows.bound.held == Some(false) { Cell { tone: Tone::Broken, ..ratio } } else { ratio }
-        }
-        _ => Cell::nothing(),
-    });
-    if rows.iter().any(|flows| flows.bound.method.is_some()) {
-        columns.add(text_column("by"), |(_, flows)| Cell::plain(flows.bound.method.as_deref().unwrap_or(NOTHING)));
-    }
-    if rows.iter().any(|flows| flows.bound.reason.is_some()) {
-        columns.add(text_column("no bound because"), |(_, flows)| Cell::plain(flows.bound.reason.as_deref().unwrap_or(NOTHING)));
-    }
-    columns.grid("bounds", left_out, names.iter().map(String::as_str).zip(&rows))
+    let rows: Vec<(&str, &BoundResult)> = names.iter().map(String::as_str).zip(rows.iter().map(|flows| flows.bound)).collect();
+    let mut columns = Columns::new("flow", |row: &(&str, &BoundResult)| row.0);
+    columns.add_bounds(&rows, |row| row.1);
+    columns.grid("bounds", left_out, rows)
+}
+
+/// The bounds of an experiment's flows; `None` if it has none.
+pub(crate) fn flow_bounds(flows: &[FlowBound]) -> Option<Grid> {
+    let rows: Vec<&FlowBound> = flows.iter().collect();
+    let flow = |row: &&FlowBound| {
+        let FlowBound { flow, count, .. } = row;
+        Cell::plain(if *count > 1 { format!("{flow} (worst of {count})") } else { flow.clone() })
+    };
+    let mut columns = if rows.iter().any(|row| !row.run.is_empty()) {
+        let mut columns = Columns::new("run", |row: &&FlowBound| &row.run);
+        columns.add(text_column("flow"), flow);
+        columns
+    } else {
+        let mut columns = Columns(Vec::new());
+        columns.add(text_column("flow"), flow);
+        columns
+    };
+    columns.add_bounds(&rows, |row| &row.bound);
+    columns.grid("bounds", 0, rows)
 }
 
 fn time(seconds: f64) -> Cell {

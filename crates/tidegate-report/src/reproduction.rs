@@ -147,6 +147,7 @@ fn finite(at: &str, numbers: &[f64]) -> Result<(), ReportError> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::bound::{BoundResult, FlowBound, PacketResult};
     use crate::figure::{Axis, Chart, Gate, Panel, Table};
 
     /// Three figures, one of which fails and one of which is not reproduced, with a name that would break a careless page.
@@ -164,6 +165,13 @@ pub(crate) mod tests {
             steps: !logarithmic,
             panels: vec![Panel { name: "all".into(), curves: vec![curve("VC 0", 0.1), curve("VC </script>", 0.25)] }],
         };
+        let longest = PacketResult { replication: 2, number: 7, came_ps: 5, left_ps: 1_155_000_005, delay_ps: 1_155_000_000 };
+        let bound = |run: &str, flow: &str, count, proven| FlowBound {
+            run: run.into(),
+            flow: flow.into(),
+            count,
+            bound: BoundResult::new(proven, Some(longest)),
+        };
         let figure = |id: &'static str, gates, logarithmic| Figure {
             id,
             title: "Connections <on> a link".into(),
@@ -177,6 +185,10 @@ pub(crate) mod tests {
                 rows: vec![vec!["1".into(), "2".into()], vec!["64 167".into(), "40".into()]],
             }],
             charts: vec![chart(logarithmic)],
+            bounds: vec![
+                bound("as <printed>", "guaranteed, path 1", 4, Ok((1_650_000_000, "SFA"))),
+                bound("as <printed>", "TCP", 1, Err("source `tcp` is not limited".into())),
+            ],
         };
         let deviation = Gate::at_most("deviation", "cells", 4.5, 5.0);
         let first =

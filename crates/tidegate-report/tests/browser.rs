@@ -130,6 +130,7 @@ fn the_page_of_published_experiments_is_drawn() {
         notes: vec![],
         gates: vec![],
         tables: vec![],
+        bounds: vec![],
         charts: vec![chart("steps", true, false), chart("lines", false, false), chart("logarithmic", false, true), zero],
     };
     let experiment = ExperimentResult { id: "paper".into(), title: "A paper".into(), source: "1998".into(), figures: vec![figure] };

@@ -3,7 +3,8 @@
 use super::*;
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::end_to_end::{Bound, Method};
-use tidegate_report::World;
+use tidegate_report::figure::Figure;
+use tidegate_report::{ExperimentResult, FlowResult, World};
 use tidegate_scenario::proof::ProvenFlow;
 use tidegate_sim::Control;
 
@@ -95,7 +96,7 @@ fn a_bound_is_compared_to_the_picosecond() {
     );
     assert_eq!((&notes[0], exceeded.notes.last()), (&told, Some(&told)));
     exceeded.validate().unwrap();
-    assert_eq!(format!("{:?}", tell(&notes)), format!("{:?}", ExitCode::from(4)));
+    assert_eq!(format!("{:?}", tell(&notes, "file")), format!("{:?}", ExitCode::from(4)));
 }
 
 #[test]
@@ -117,6 +118,28 @@ fn variants_are_named_and_long_lists_cut() {
     assert_eq!(notes.len(), TOLD + 1);
     assert!(notes[0].starts_with("run: flow `pair-1`: packet ") && notes[3].starts_with("second: flow `flow 0`: "), "{notes:?}");
     assert_eq!(notes[TOLD], "Packets of 13 more flows took longer than is proven.");
+}
+
+#[test]
+fn the_figures_of_experiments_are_judged_alike() {
+    let packet =
+        PacketResult { replication: 3, number: 9, came_ps: 1_000_000_000_000, left_ps: 3_000_000_000_001, delay_ps: 2_000_000_000_001 };
+    let row = |run: &str, bound| FlowBound {
+        run: run.into(),
+        flow: "guaranteed".into(),
+        count: 4,
+        bound: BoundResult::new(Ok((bound, "SFA")), Some(packet)),
+    };
+    let (held, exceeded) = (2_000_000_000_001, 2_000_000_000_000);
+    let mut figure = Figure::new("light-load", "title", "source");
+    figure.bounds = vec![row("as printed", held), row("as printed", exceeded), row("", exceeded)];
+    let (id, title, source) = ("paper".into(), "title".into(), "source".into());
+    let mut reproduction = Reproduction::new();
+    reproduction.experiments.push(ExperimentResult { id, title, source, figures: vec![figure] });
+    let told = "flow `guaranteed`: packet 9 of replication 3 came at 1 s and left at 3.000000000001 s: it took 2.000000000001 s, and at most 2 s is \
+                proven (SFA).";
+    let expected = ["paper/light-load, as printed", "paper/light-load"].map(|place| format!("{place}: {told}"));
+    assert_eq!(excesses_of(&reproduction), expected);
 }
 
 #[test]

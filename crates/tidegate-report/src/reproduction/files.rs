@@ -1,6 +1,7 @@
 //! The folder of a reproduction: `summary.json`, `series.parquet` and `report.html`.
 
 use super::{Reproduction, reproduction_html};
+use crate::bound::FlowBound;
 use crate::columnar::{Column, Values};
 use crate::error::ReportError;
 use crate::figure::{Departure, Figure, Gate, Table, Verdict};
@@ -40,6 +41,7 @@ struct FigureSummary<'a> {
     notes: &'a [String],
     gates: Vec<GateSummary<'a>>,
     tables: &'a [Table],
+    bounds: &'a [FlowBound],
 }
 
 #[derive(Serialize)]
@@ -53,10 +55,10 @@ struct GateSummary<'a> {
 
 impl<'a> FigureSummary<'a> {
     fn new(figure: &'a Figure) -> Self {
-        let Figure { id, title, source, paper, notes, gates, tables, charts: _ } = figure;
+        let Figure { id, title, source, paper, notes, gates, tables, bounds, charts: _ } = figure;
         let summary = |gate: &'a Gate| GateSummary { gate, passed: gate.passed(), verdict: gate.verdict(), published: &gate.departure };
         let gates = gates.iter().map(summary).collect();
-        Self { id, title, source, passed: figure.passed(), verdict: figure.verdict(), paper, notes, gates, tables }
+        Self { id, title, source, passed: figure.passed(), verdict: figure.verdict(), paper, notes, gates, tables, bounds }
     }
 }
 
@@ -138,6 +140,9 @@ mod tests {
         assert_eq!(figure["gates"][0]["measured"][1], 20.0);
         assert!(figure["gates"][1]["low"].is_null());
         assert_eq!(figure["tables"][0]["rows"][1][0], "64 167");
+        let bounds = &figure["bounds"];
+        assert_eq!((&bounds[0]["ratio"], &bounds[0]["held"], &bounds[0]["count"]), (&0.7.into(), &true.into(), &4.into()));
+        assert_eq!((&bounds[1]["reason"], &bounds[1]["held"]), (&"source `tcp` is not limited".into(), &serde_json::Value::Null));
     }
 
     #[test]
@@ -167,11 +172,13 @@ mod tests {
             "verdict",
         ];
         let figure = figure.map(|name| format!("gates.{name}"));
+        let bounds = ["count", "delay_ps", "flow", "held", "method", "ratio", "reason", "run"].map(|name| format!("bounds.{name}"));
+        let packet = ["came_ps", "delay_ps", "left_ps", "number", "replication"].map(|name| format!("bounds.longest.{name}"));
         let more = ["id", "notes", "paper", "passed", "source", "tables.head", "tables.rows", "tables.title", "title", "verdict"]
             .map(String::from);
         let head = [".id", ".not_reproduced", ".passed", ".schema", ".source", ".tidegate_version", ".title"];
         let mut expected: Vec<String> = head.map(String::from).into();
-        expected.extend(figure.iter().chain(&more).map(|name| format!(".figures.{name}")));
+        expected.extend(figure.iter().chain(&bounds).chain(&packet).chain(&more).map(|name| format!(".figures.{name}")));
         expected.sort();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
     }

@@ -1,8 +1,9 @@
 //! A reproduction as one self-contained page: verdicts first, then each figure with its plots, gates and tables.
 
-use super::terminal::{departures, gates, verdict};
+use super::terminal::{BOUNDS, departures, gates, verdict};
 use super::{ExperimentResult, Reproduction};
 use crate::figure::{Figure, Verdict};
+use crate::grid::flow_bounds;
 use crate::html::{self, escaped};
 use crate::plain::plain;
 use crate::plot::{Legend, Plots, line_chart};
@@ -58,6 +59,9 @@ fn figure_section(experiment: &ExperimentResult, figure: &Figure, charts: &mut P
         html.push_str(&html::table(&gates(figure), "Gates", figure.id));
     }
     html.push_str(&paragraphs("<p class=\"note\">", &departures(figure).collect::<Vec<_>>()));
+    if let Some(bounds) = flow_bounds(&figure.bounds) {
+        html.push_str(&html::table(&bounds, BOUNDS, figure.id));
+    }
     for table in &figure.tables {
         html.push_str(&html::table(&plain(table), &table.title, figure.id));
     }
@@ -78,7 +82,7 @@ mod tests {
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(forbidden), "{forbidden}");
         }
         assert_eq!(page.matches("</script>").count(), 2);
-        assert!(!page.contains("Connections <on>"));
+        assert!(!page.contains("Connections <on>") && !page.contains("as <printed>"));
     }
 
     #[test]
@@ -90,6 +94,7 @@ mod tests {
             place("figure-3: Connections"),
             place("id=\"schiller-figure-3-cells\""),
             place("cells of VC 0"),
+            place("guaranteed, path 1 (worst of 4)"),
             place("The paper gives no parameters."),
             place("id=\"schiller-figure-4-cells\""),
             place("id=\"report-data\""),

@@ -2,7 +2,7 @@
 
 use super::Reproduction;
 use crate::figure::{Figure, Gate, Verdict};
-use crate::grid::{Cell, Grid, Tone, text_column};
+use crate::grid::{Cell, Grid, Tone, flow_bounds, text_column};
 use crate::plain::{plain, unbroken, wrapped};
 use crate::quantity::NO_BREAK_SPACE;
 use crate::table::{TerminalOptions, heading, render};
@@ -20,6 +20,9 @@ pub fn reproduction_terminal(reproduction: &Reproduction, options: TerminalOptio
                 text.push_str(&format!("\n{}", render(&gates(figure), options)));
             }
             departures(figure).for_each(|sentence| text.push_str(&wrapped(&sentence, options.width)));
+            if let Some(bounds) = flow_bounds(&figure.bounds) {
+                text.push_str(&format!("\n{BOUNDS}\n{}", render(&bounds, options)));
+            }
             for table in &figure.tables {
                 text.push_str(&format!("\n{}\n{}", table.title, render(&plain(table), options)));
             }
@@ -29,6 +32,9 @@ pub fn reproduction_terminal(reproduction: &Reproduction, options: TerminalOptio
     text.push_str(&format!("\n{}\n", reproduction.tally()));
     text.replace(NO_BREAK_SPACE, " ")
 }
+
+/// The title of the table of bounds.
+pub(super) const BOUNDS: &str = "What is proven of delays, and the largest ones";
 
 /// Such as "all 12 gates hold".
 pub(super) fn verdict(figure: &Figure) -> String {
@@ -160,6 +166,22 @@ mod tests {
         assert!(gate.contains("10 20 cells") && gate.contains("✔ passed"), "{gate}");
         assert!(text.contains("at most 5 cells") && text.contains("9 ± 1 cells"), "{text}");
         assert!(text.contains("note: The paper gives no parameters."));
+    }
+
+    #[test]
+    fn what_is_proven_is_beside_what_was_measured() {
+        let text = reproduction_terminal(&sample(), TerminalOptions { width: 120, colour: false });
+        let rows: Vec<&str> = text.lines().skip_while(|line| *line != BOUNDS).collect();
+        assert!(rows[1].starts_with("run") && rows[1].contains("bound  largest delay  ratio  by"), "{text}");
+        assert!(rows[3].contains("guaranteed, path 1 (worst of 4)") && rows[3].contains("1.650 ms") && rows[3].contains("0.70"), "{text}");
+        assert!(rows[4].contains("TCP") && rows[4].contains("none") && rows[4].ends_with("source `tcp` is not limited"), "{text}");
+        let mut reproduction = sample();
+        let figures = &mut reproduction.experiments[0].figures;
+        figures.iter_mut().flat_map(|figure| &mut figure.bounds).for_each(|row| row.run.clear());
+        let text = reproduction_terminal(&reproduction, TerminalOptions { width: 120, colour: false });
+        assert!(text.lines().any(|line| line.starts_with("guaranteed, path 1 (worst of 4)")), "{text}");
+        reproduction.experiments[0].figures.iter_mut().for_each(|figure| figure.bounds.clear());
+        assert!(!reproduction_terminal(&reproduction, TerminalOptions { width: 120, colour: false }).contains(BOUNDS));
     }
 
     #[test]
