@@ -1,4 +1,4 @@
-//! Runs figures of the published experiments and prints the gates that fail: `cargo run -p tidegate-reproduce --example gates -- gfr/decisions`.
+//! Runs figures of the published experiments and prints the gates and the bounds that fail: `cargo run -p tidegate-reproduce --example gates -- gfr/decisions`.
 //!
 //! `cargo xtask reproduce-mutants` runs it with seeded faults in the core. With `--short` before the ids, figures of few seeds stand for those
 //! that have such a form. `tidegate reproduce` shows the figures themselves.
@@ -18,6 +18,10 @@ fn main() -> ExitCode {
         for figure in tidegate_reproduce::run(&plans, &|_| {}) {
             for gate in figure.gates.iter().filter(|gate| !gate.passed()) {
                 println!("failed: {}: {} (measured {:?}, from {:?} to {:?})", figure.id, gate.name, gate.measured, gate.low, gate.high);
+                failed += 1;
+            }
+            for row in figure.bounds.iter().filter(|row| row.bound.held == Some(false)) {
+                println!("failed: {}: bound of {}, {} (bound and measured {:?})", figure.id, row.flow, row.run, row.bound);
                 failed += 1;
             }
         }

@@ -11,6 +11,7 @@
 //! | `bench` | one port under streams of packets |
 //! | `gates` | the gates M to A |
 //! | `lot` | the parking lot, its loads and its flows |
+//! | `bounds` | what is proven of delays there |
 //! | `results` | what was measured there |
 //! | `figures` | the paper's figures and tables |
 //! | `blocking` | admission control against Erlang B |
@@ -23,6 +24,7 @@ use crate::experiment::{Experiment, Plan};
 mod at_scale;
 mod bench;
 mod blocking;
+mod bounds;
 mod figures;
 mod gates;
 mod lot;

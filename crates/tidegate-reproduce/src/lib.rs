@@ -25,6 +25,7 @@ mod experiment;
 pub mod gfr;
 pub mod intserv;
 mod prose;
+mod proven;
 pub mod router;
 pub mod schiller;
 pub mod sharestreams;

@@ -6,6 +6,7 @@ use super::lot::{Case, Load, Mode, PATHS};
 use super::node::{Options, Tolerance};
 use super::results::{Results, estimate};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::proven::named;
 use std::cell::RefCell;
 use tidegate_core::registry::BufferKind;
 use tidegate_sim::Histogram;
@@ -51,6 +52,11 @@ pub(super) fn with_interval(values: &[f64], decimals: usize) -> String {
 pub(super) fn each(name: &str, unit: &'static str, measured: &[f64], low: f64, high: f64) -> Gate {
     let limits = |limit: f64| limit.is_finite().then(|| vec![limit; measured.len()]);
     Gate::between(name, unit, measured.to_vec(), limits(low), limits(high))
+}
+
+/// What is proven of the flows of these runs.
+fn bounds<const N: usize>(figure: &mut Figure, runs: [(&str, &Results); N]) {
+    runs.iter().for_each(|(name, results)| figure.bounds.extend(named(name, &results.bounds)));
 }
 
 /// No lower limit.
@@ -192,6 +198,14 @@ pub fn light_load(progress: &dyn Fn(f64)) -> Figure {
         row("timeout fixed at 500 ms", &fixed),
     ];
     figure.tables.push(Table::new("Light load", &HEAD, rows));
+    let runs = [
+        ("as printed", &printed),
+        ("end system 500 us, weights 4:1", &closest),
+        ("tolerance 1 ms", &tolerant),
+        ("tolerance by jitter", &jitter),
+        ("timeout fixed", &fixed),
+    ];
+    bounds(&mut figure, runs);
     figure.charts.push(delay_chart("delays", "Delays on path G1", &printed.delays));
     figure
 }
@@ -258,6 +272,7 @@ pub fn heavy_load(progress: &dyn Fn(f64)) -> Figure {
         row("Table 3 as printed", &table),
     ];
     figure.tables.push(Table::new("Heavy load", &HEAD, rows));
+    bounds(&mut figure, [("H1", &h1), ("H2", &h2), ("H2, weights 4:1", &h2_weighted), ("Table 3", &table)]);
     figure.charts.push(delay_chart("delays", "Delays on path G1, H1", &h1.delays));
     figure
 }
@@ -313,6 +328,14 @@ pub fn non_conforming(progress: &dyn Fn(f64)) -> Figure {
         rogue_row("H2, tolerance 1 ms, weights 1:2", &second),
     ];
     figure.tables.push(Table::new("With a flow that does not conform", &ROGUE_HEAD, rows));
+    let runs = [
+        ("H1, as printed", &printed),
+        ("H1, tolerance 1 ms", &tolerant),
+        ("H1, tolerance by jitter", &jitter),
+        ("H1, marks by profile", &profile),
+        ("H2, tolerance 1 ms, weights 1:2", &second),
+    ];
+    bounds(&mut figure, runs);
     figure.charts.push(delay_chart("delays", "Delays on path G1, tolerance 1 ms", &tolerant.delays));
     figure
 }
@@ -366,6 +389,7 @@ pub fn tail_drop(progress: &dyn Fn(f64)) -> Figure {
         rogue_row("selective push-out plus", &push_out),
     ];
     figure.tables.push(Table::new("Tail drop and push-out", &ROGUE_HEAD, rows));
+    bounds(&mut figure, [("tail drop", &tail_drop), ("selective push-out plus", &push_out)]);
     figure
 }
 
@@ -404,6 +428,13 @@ pub fn flood(progress: &dyn Fn(f64)) -> Figure {
         row("unmarked, tolerance 1 ms and reserve enforced", &enforced),
     ];
     figure.tables.push(Table::new("A flood in the guaranteed partition", &["run", "conforming GS packets lost", "flood lost %"], rows));
+    let runs = [
+        ("marked, as printed", &printed),
+        ("marked, tolerance 1 ms", &marked),
+        ("unmarked, as printed", &unmarked),
+        ("unmarked, tolerance 1 ms and reserve enforced", &enforced),
+    ];
+    bounds(&mut figure, runs);
     figure
 }
 
@@ -490,27 +521,26 @@ pub fn flow_modes(progress: &dyn Fn(f64)) -> Figure {
         row.push(format!("{}, {}", blocked(&results.blocked[0]), blocked(&results.blocked[1])));
         rows.push(row);
     }
-    figure.gates.extend(one_link_gates(8, progress));
+    one_link(&mut figure, 8, progress);
     figure.tables.push(Table::new("Flow modes", &head, rows));
     figure
 }
 
 /// E10: on one link the measured load decides.
-pub(super) fn one_link_gates(seeds: u32, progress: &dyn Fn(f64)) -> Vec<Gate> {
+pub(super) fn one_link(figure: &mut Figure, seeds: u32, progress: &dyn Fn(f64)) {
     let case = |interval| {
         let mode = Mode::OneLink(interval);
         Case { mode, seconds: 200, warm_up: 1, seeds, ..Case::new(Load::LIGHT, Options::literal()) }
     };
     let results = run_all([case(6250), case(5000), case(4167)], progress);
-    let mut gates = Vec::new();
     for (load, results) in [0.8, 1.0, 1.2].into_iter().zip(&results) {
         let name = format!("E10, load {load}");
+        bounds(figure, [(&name, results)]);
         let held = vec![estimate(&results.held).mean];
-        gates.extend([
+        figure.gates.extend([
             Gate::between(format!("{name}: mean flows of controlled load"), "flows", held, Some(vec![4.6]), Some(vec![5.8])),
             each(&format!("{name}: controlled-load packets lost"), "packets", &results.lost[1], 0.0, 0.0),
             each(&format!("{name}: longest delay of controlled load"), "ms", &results.controlled_ms[0], NONE, 20.0),
         ]);
     }
-    gates
 }

@@ -25,6 +25,8 @@ pub const PATHS: usize = 4;
 const PROPAGATION: Duration = Duration::from_picoseconds(5_000_000);
 /// The time that a switch takes.
 const PROCESSING: Duration = Duration::from_picoseconds(4_000_000);
+/// The rate of a guaranteed flow in Mbit/s, which it reserves.
+pub const GUARANTEED: f64 = 1.5;
 /// Bytes of TCP's headers; the rest of a packet is data.
 pub const HEADERS: u32 = 40;
 
@@ -168,12 +170,17 @@ impl Case {
         run(&self.network(), &experiment, &Control::default()).expect("the network is sound, and conserves what it carries")
     }
 
-    fn network(&self) -> Network {
+    /// What the node behind a switch knows of each flow; `None` for a flow that does not pass.
+    pub fn members(&self, roles: &[Role], switch: usize) -> Vec<Option<Member>> {
+        roles.iter().map(|role| (role.path <= switch).then(|| self.member(role, switch))).collect()
+    }
+
+    /// The network of the case.
+    pub fn network(&self) -> Network {
         let mut network = Network { nodes: (1..=PATHS + 1).map(|number| format!("switch {number}")).collect(), ..Network::default() };
         let roles = roles(&self.load, self.mode);
         for switch in 0..PATHS {
-            let members: Vec<Option<Member>> = roles.iter().map(|role| (role.path <= switch).then(|| self.member(role, switch))).collect();
-            let (port, delay) = (node(&members, &self.node), PROPAGATION + PROCESSING);
+            let (port, delay) = (node(&self.members(&roles, switch), &self.node), PROPAGATION + PROCESSING);
             network.links.push(link(format!("link {}{}", switch + 1, switch + 2), NodeId(switch), NodeId(switch + 1), delay, port));
         }
         for (index, role) in roles.iter().enumerate() {
@@ -193,7 +200,7 @@ impl Case {
             let flows: Vec<usize> = (0..roles.len()).filter(|&flow| roles[flow].entry == entry).collect();
             let service = roles[flows[0]].service;
             let (burst, rate, target, asks) = match service {
-                ServiceClass::Guaranteed => (15_000, 1.5, Some(Target::Rate(1_500_000)), Service::Guaranteed),
+                ServiceClass::Guaranteed => (15_000, GUARANTEED, Some(Target::Rate(1_500_000)), Service::Guaranteed),
                 ServiceClass::ControlledLoad => (20_000, 1.0, None, Service::ControlledLoad),
                 ServiceClass::BestEffort => continue,
             };
@@ -228,12 +235,12 @@ impl Case {
         }
         match role.service {
             ServiceClass::Guaranteed if role.rogue => Member::guaranteed(0.1, 1, upstream),
-            ServiceClass::Guaranteed => Member::guaranteed(1.5, 15, upstream),
+            ServiceClass::Guaranteed => Member::guaranteed(GUARANTEED, 15, upstream),
             ServiceClass::ControlledLoad => {
                 // What adaptive rate allocation gives: controlled-load flows of equal rates share what guaranteed flows leave.
                 let here = (switch + 1) as f64;
                 let flood = if self.load.flood.is_some() && switch + 1 == PATHS { 0.1 } else { 0.0 };
-                let left = (10.0 - 1.5 * here - flood) / (here * self.load.controlled as f64);
+                let left = (10.0 - GUARANTEED * here - flood) / (here * self.load.controlled as f64);
                 // Whole bits per second, rounded down, so that the sum is not above the link's rate.
                 let left = (left * 1e6 + 1e-3).floor() / 1e6;
                 Member::controlled(left.min(1.5), upstream)
@@ -266,7 +273,7 @@ impl Case {
         };
         let source = match role.service {
             ServiceClass::Guaranteed if role.rogue => Source::Cbr(Cbr { rate: mbps(8.0), length: PACKET, random_phase: true }),
-            ServiceClass::Guaranteed => Source::Cbr(Cbr { rate: mbps(1.5), length: PACKET, random_phase: true }),
+            ServiceClass::Guaranteed => Source::Cbr(Cbr { rate: mbps(GUARANTEED), length: PACKET, random_phase: true }),
             ServiceClass::ControlledLoad => Source::OnOff(on_off(if role.rogue { 10.0 } else { self.load.peak })),
             ServiceClass::BestEffort => {
                 // Acknowledgements pass as many switches and wait nowhere.

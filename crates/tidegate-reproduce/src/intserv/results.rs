@@ -1,9 +1,12 @@
 //! What was measured in the parking lot, by seed.
 
+use super::bounds;
 use super::lot::{Case, PATHS, Role, roles};
 use super::packets::PACKET;
+use crate::proven::{beside, join};
 use tidegate_core::port::Volume;
 use tidegate_core::scheduler::ServiceClass;
+use tidegate_report::FlowBound;
 use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Replication};
 use tidegate_sim::{Estimate, Histogram, Outcome};
 
@@ -34,6 +37,8 @@ pub struct Results {
     pub blocked: [Vec<f64>; 2],
     /// The mean number of calls of controlled load that hold.
     pub held: Vec<f64>,
+    /// What is proven of the flows, beside their largest delays.
+    pub bounds: Vec<FlowBound>,
     /// The delays on path G1 of the guaranteed flow and of the first of controlled load, over all seeds.
     pub delays: [Histogram; 2],
 }
@@ -57,7 +62,10 @@ impl Results {
             first(service).into_iter().for_each(|flow| outcome.replications.iter().for_each(|run| all.merge(&run.flows[flow].delays)));
             all
         });
+        let (proven, mut bounds) = (bounds::of(case), Vec::new());
+        (1..).zip(&outcome.replications).for_each(|(number, run)| join(&mut bounds, beside(&proven, number, run)));
         Results {
+            bounds,
             guaranteed_ms: longest(ServiceClass::Guaranteed),
             controlled_ms: longest(ServiceClass::ControlledLoad),
             tcp: lots.iter().map(Lot::tcp).collect(),
