@@ -8,9 +8,15 @@ fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-/// Runs `tidegate` in the project's folder.
+/// `tidegate` in the project's folder.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(arguments).current_dir(project());
+    command
+}
+
 fn tidegate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tidegate")).args(arguments).current_dir(project()).output().expect("tidegate starts")
+    command(arguments).output().expect("tidegate starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -192,6 +198,47 @@ fn json_is_complete_and_on_standard_output() {
     }
     assert!(json.trim_start().starts_with('{') && json.trim_end().ends_with('}'));
     assert!(!json.contains("NaN") && !json.contains("inf"));
+}
+
+#[test]
+fn what_is_proven_is_beside_what_was_measured() {
+    let table = expect(0, &["run", "scenarios/quickstart.toml", "--replications", "2"]);
+    let head = table
+        .lines()
+        .position(|line| line.starts_with("flow ") && line.contains("bound  largest delay  ratio"))
+        .expect("a table of bounds");
+    let rows: Vec<&str> = table.lines().skip(head + 2).take(3).collect();
+    assert!(rows[0].starts_with("call (worst of 4) ") && rows[1].starts_with("camera "), "{table}");
+    assert!(rows[2].starts_with("backup ") && rows.iter().all(|row| row.contains(" ms   0.")), "{table}");
+
+    let json = expect(0, &["run", "scenarios/quickstart.toml", "--replications", "2", "--json"]);
+    let summary: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for flow in summary["runs"].as_array().unwrap().iter().flat_map(|run| run["flows"].as_array().unwrap()) {
+        let bound = &flow["bound"];
+        let measured = bound["longest"]["delay_ps"].as_u64().unwrap();
+        match bound["delay_ps"].as_u64() {
+            Some(proven) => assert!(measured <= proven && bound["held"] == true && bound["reason"].is_null(), "{flow}"),
+            None => assert!(bound["held"].is_null() && bound["reason"].is_string(), "{flow}"),
+        }
+        // What is reported leaves the warm-up out.
+        assert!(measured as f64 / 1e12 >= flow["delay"]["max_s"].as_f64().unwrap() - 1e-12);
+    }
+}
+
+/// Only debug builds know the variable.
+#[cfg(debug_assertions)]
+#[test]
+fn a_packet_later_than_is_proven_ends_with_4_after_the_results() {
+    let folder = Folder::new("halved");
+    let arguments = ["run", "scenarios/quickstart.toml", "--replications", "1", "--out", &folder.path("results")];
+    let output = command(&arguments).env("TIDEGATE_HALVED_BOUNDS", "1").output().unwrap();
+    let (table, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(4), "{table}{told}");
+    assert!(table.lines().any(|line| line.starts_with("camera ")), "the results are printed all the same: {table}");
+    let packet = told.lines().find(|line| line.contains("flow `camera`: packet ")).unwrap_or_else(|| panic!("{told}"));
+    assert!(packet.starts_with("error: ") && packet.contains(" of replication 1 came at ") && packet.contains(" is proven ("), "{packet}");
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(folder.path("results/summary.json")).unwrap()).unwrap();
+    assert!(summary["notes"].to_string().contains("flow `camera`: packet "), "{}", summary["notes"]);
 }
 
 #[test]
