@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `playback` | sources played against a scheduler, and what they sent |
+//! | `bounds` | how late a cell is at most |
 //! | `mixture` | Figure 3: ten connections of all modes |
 //! | `overload` | Figure 4: a transient overload |
 //! | `conflicts` | section 4.1: conflict policies and the CDVT |
@@ -17,6 +18,7 @@
 
 use crate::experiment::{Experiment, Plan};
 
+mod bounds;
 mod conflicts;
 mod cost;
 mod minimum;

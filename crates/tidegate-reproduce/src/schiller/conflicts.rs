@@ -3,6 +3,7 @@
 //! Every expected number follows from the rules by hand. The gates fail if the CDVT is left out of the conflict policy, of the shaper, or of the count
 //! of cells that leave too late.
 
+use super::bounds::{self, Order, rows};
 use super::playback::{Source, cells_chart, play};
 use crate::figure::{Curve, Figure, Gate, Panel};
 use crate::prose;
@@ -45,6 +46,13 @@ fn trio() -> [Source; 3] {
     [constant(4, 2, 1), constant(4, 1, 0), constant(3, 3, 1)].map(|contract| Source { contract, start: 0, cells: 24 })
 }
 
+/// A connection with an interval of 4.5 slots.
+fn half_slots(tolerance: u64) -> Source {
+    let peak = Ticks::ceil_of_ratio(9, 2).expect("two cells are more than none");
+    let contract = CellContract { delay_variation_tolerance: Ticks::slots(tolerance), ..CellContract::constant(peak) };
+    Source { contract, start: 0, cells: 200 }
+}
+
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut figure = prose::figure(prose::SCHILLER, "conflicts");
     figure.note(&[&format!(
@@ -54,12 +62,14 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
          is rounded up and 10 % of the rate are lost. A policer without CDVT refuses every cell that is 4 slots after the last."]);
     for (conflict, name, expected) in SECOND_CELLS {
         let log = play(&conflicting(), conflict, RateScaling::strict(), 20);
+        figure.bounds.extend(rows(&format!("{name}, second cells"), &bounds::of(&conflicting(), Order::of(conflict)), &log));
         let measured = log.curves.iter().map(|curve| curve.x.get(1).copied().unwrap_or(f64::NAN)).collect();
         figure.gates.push(Gate::exactly(format!("{name}: second cells of X, Y and Z"), "slot", measured, &expected.map(f64::from)));
     }
     let mut curves = Vec::new();
     for (conflict, name, expected) in SCHEDULES {
         let log = play(&trio(), conflict, RateScaling::strict(), expected.len() as u64);
+        figure.bounds.extend(rows(&format!("{name}, three that start at once"), &bounds::of(&trio(), Order::of(conflict)), &log));
         let mut slots = vec!['.'; expected.len()];
         for (digit, curve) in ('0'..).zip(&log.curves) {
             curve.x.iter().for_each(|&slot| slots[slot as usize] = digit);
@@ -76,11 +86,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     figure.gates.push(Gate::exactly(name, "cells", exceeded.map(|(counted, _)| counted as f64).to_vec(), &expected));
     let name = "full link: the same, from the lateness of every cell";
     figure.gates.push(Gate::exactly(name, "cells", exceeded.map(|(_, seen)| seen as f64).to_vec(), &expected));
-    let half = |tolerance| {
-        let peak = Ticks::ceil_of_ratio(9, 2).expect("two cells are more than none");
-        let contract = CellContract { delay_variation_tolerance: Ticks::slots(tolerance), ..CellContract::constant(peak) };
-        play(&[Source { contract, start: 0, cells: 200 }], Conflict::Lazy, RateScaling::strict(), END)
-    };
+    let half = |tolerance| play(&[half_slots(tolerance)], Conflict::Lazy, RateScaling::strict(), END);
     let (kept, lost) = (half(1), half(0));
     let sent = [&kept, &lost].map(|log| log.curves[0].x.len() as f64).to_vec();
     let name = "interval of 4.5 slots, CDVT of 1 and 0 slots: cells in 450 slots";
@@ -88,6 +94,8 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let refused = [kept.refused(), strictly_refused(&kept.curves[0])].map(|refused| refused as f64).to_vec();
     let name = "interval of 4.5 slots: refused by a policer with the CDVT of 1 slot, and without";
     figure.gates.push(Gate::exactly(name, "cells", refused, &[0.0, 49.0]));
+    figure.bounds.extend(rows("interval of 4.5 slots", &bounds::of(&[half_slots(1)], Order::Planned), &kept));
+    figure.note(&[bounds::NOTE]);
     let panel = Panel::new("by conflict policy", curves);
     figure.charts.push(cells_chart("Three connections that start at once", vec![panel]));
     figure

@@ -3,6 +3,7 @@
 //! Under the lazy conflict policy only the stretch keeps a class to its grant, so a stretch computed from another grant changes every count.
 //! Under priority the counts do not show such a fault, because owed cells are dispatched; cells that leave late do.
 
+use super::bounds::{self, Order, rows};
 use super::playback::{Log, Source, cells_chart, play};
 use crate::figure::{Figure, Gate, Panel};
 use crate::prose;
@@ -56,9 +57,12 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
         let title = format!("{name}, a tenth for class 2: cells of T=10, T=1, T=2 and T=4");
         figure.gates.push(Gate::near(title, "cells", cells(&log), &SHARED, TOLERANCE));
         figure.gates.push(Gate::exactly(format!("{name}: cells that the UPC refuses"), "cells", vec![log.refused() as f64], &[0.0]));
+        figure.bounds.extend(rows(name, &bounds::of(&sources, Order::Any), &log));
         panels.push(Panel::new(format!("{name}, a tenth for class 2"), log.curves));
     }
     let log = play(&sources, Conflict::Priority, RateScaling::strict(), WINDOW.1);
+    figure.bounds.extend(rows("strict priority", &bounds::of(&sources, Order::Class), &log));
+    figure.note(&[bounds::NOTE]);
     let cells = cells(&log);
     figure.gates.push(Gate::near("strict priority: cells of T=10, T=1 and T=2", "cells", cells[..3].to_vec(), &STRICT[..3], TOLERANCE));
     figure.gates.push(Gate::at_most("strict priority: cells of T=4", "cells", cells[3], 10.0));

@@ -1,5 +1,6 @@
 //! Figure 3: ten connections of all modes share a link that is not overloaded.
 
+use super::bounds::{self, Order, rows};
 use super::playback::{Source, WINDOW, cells_chart, contract, deviation, play, play_planned};
 use crate::figure::{Curve, Figure, Gate, Panel, numbers};
 use crate::prose;
@@ -73,6 +74,8 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     figure.gates.push(Gate::exactly(name, "cells", differences, &[0.0; INSTANTS.len()]));
     let refused = vec![log.refused() as f64, planned.refused() as f64];
     figure.gates.push(Gate::exactly("cells that the UPC refuses, heap and planner", "cells", refused, &[0.0, 0.0]));
+    figure.bounds = rows("", &bounds::of(&sources, Order::Planned), &log);
+    figure.note(&[bounds::NOTE]);
     let panel = Panel::new("ten connections", log.curves);
     figure.charts.push(cells_chart("Cells sent against slot", vec![panel]));
     figure

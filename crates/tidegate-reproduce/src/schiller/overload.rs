@@ -1,5 +1,6 @@
 //! Figure 4: a transient overload, shared in proportion within a class and by priority among classes.
 
+use super::bounds::{self, Order, rows};
 use super::playback::{Log, Source, WINDOW, cells_chart, deviation, play, play_planned};
 use crate::figure::{Figure, Gate, Panel, numbers};
 use crate::prose;
@@ -82,6 +83,9 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     figure.gates.push(Gate::exactly("planner, VC 3 (class 0): farthest cell from its straight line", "slots", vec![disturbed], &[0.0]));
     let refused = [&strict, &shared, &by_window].map(|log| log.refused() as f64);
     figure.gates.push(Gate::exactly("cells that the UPC refuses, in each panel", "cells", refused.to_vec(), &[0.0; 3]));
+    figure.bounds = rows("strict", &bounds::of(&sources(), Order::Class), &strict);
+    figure.bounds.extend(rows("5 % for class 2", &bounds::of(&sources(), Order::Any), &shared));
+    figure.note(&[bounds::NOTE]);
     let panel = |name: &str, log: Log| Panel { name: name.into(), curves: log.curves.into_iter().skip(1).collect() };
     let panels = vec![
         panel("strict priority", strict),

@@ -31,8 +31,21 @@ pub fn contract(peak: u64, mode: fn(Sustained) -> Mode, sustained: u64, maximum_
 pub struct Log {
     /// By connection, the count of its cells.
     pub curves: Vec<Curve>,
+    /// By connection, the cell that left latest after its planned time, the first of several.
+    pub latest: Vec<Option<Latest>>,
     controls: Vec<UsageParameterControl>,
     refused: u64,
+}
+
+/// A cell that is late.
+#[derive(Clone, Copy, Debug)]
+pub struct Latest {
+    /// Its number in the connection, from 1.
+    pub number: u64,
+    /// The slot in which it leaves.
+    pub slot: u64,
+    /// The time from the one that its shaper planned to that slot.
+    pub late: Ticks,
 }
 
 impl Log {
@@ -59,9 +72,13 @@ impl Log {
 }
 
 impl Adapter for Log {
-    fn cell_sent(&mut self, now: u64, connection: Connection, _late: Ticks) {
+    fn cell_sent(&mut self, now: u64, connection: Connection, late: Ticks) {
         let curve = &mut self.curves[connection.index()];
         curve.push(now as f64, (curve.x.len() + 1) as f64);
+        let latest = &mut self.latest[connection.index()];
+        if latest.is_none_or(|latest| latest.late < late) {
+            *latest = Some(Latest { number: curve.x.len() as u64, slot: now, late });
+        }
         self.refused += u64::from(!self.controls[connection.index()].accepts(now));
     }
 }
@@ -94,7 +111,7 @@ fn play_on(mut scheduler: impl CellScheduler, sources: &[Source], end: u64) -> L
     postings.sort_by_key(|posting| posting.slot);
     let curves = (0..sources.len()).map(|number| Curve::new(format!("VC {number}"))).collect();
     let controls = sources.iter().map(|source| UsageParameterControl::new(source.contract)).collect();
-    let mut host = Host::new(Bus::IDLE, 0, "bus", Log { curves, controls, refused: 0 });
+    let mut host = Host::new(Bus::IDLE, 0, "bus", Log { curves, latest: vec![None; sources.len()], controls, refused: 0 });
     host.run(&mut scheduler, &postings, end).expect("there is room for every PDU");
     host.observer
 }
