@@ -68,21 +68,29 @@ pub fn along(arrival: Result<Arrival, NoBound>, (shortest, longest): (u64, u64),
         propagation: hops.iter().map(|hop| Picoseconds::from(hop.propagation.picoseconds())).sum(),
     };
     let network = Network { servers: hops.iter().map(server).collect::<Result<_, NoBound>>()?, flows: vec![flow] };
-    let bound = EndToEnd::new(&network)?.flow(0)?;
+    let bound = EndToEnd::new(&network)?.quick_flow(0)?;
     Ok((bound.delay, bound.method.name()))
 }
 
 /// The bounds of the flows of a network, each in a queue of its own at every port; `service` says what it is guaranteed there.
 pub fn of_network(network: &tidegate_sim::Network, service: &dyn Fn(LinkId, usize) -> Result<Service, NoBound>) -> Vec<Proven> {
-    let of = |(number, flow): (usize, &FlowSpec)| {
-        let hop = |&link: &LinkId| {
-            let of = &network.links[link.0];
-            Hop { service: service(link, number), line: of.port.rate.bits_per_second(), propagation: of.propagation }
-        };
-        let hops: Vec<Hop> = flow.path.iter().map(hop).collect();
-        along(arrival(flow), lengths(&flow.source), &hops)
-    };
+    let of = |(number, flow): (usize, &FlowSpec)| of_flow(network, flow, arrival(flow), &|link| service(link, number));
     network.flows.iter().enumerate().map(of).collect()
+}
+
+/// The bound of one of them, which sends what this curve lets pass.
+pub fn of_flow(
+    network: &tidegate_sim::Network,
+    flow: &FlowSpec,
+    arrival: Result<Arrival, NoBound>,
+    service: &dyn Fn(LinkId) -> Result<Service, NoBound>,
+) -> Proven {
+    let hop = |&link: &LinkId| {
+        let of = &network.links[link.0];
+        Hop { service: service(link), line: of.port.rate.bits_per_second(), propagation: of.propagation }
+    };
+    let hops: Vec<Hop> = flow.path.iter().map(hop).collect();
+    along(arrival, lengths(&flow.source), &hops)
 }
 
 /// The bits of the shortest and of the longest frame of a source; without bits where nothing limits it.

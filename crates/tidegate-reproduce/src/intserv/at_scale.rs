@@ -4,12 +4,17 @@
 //! overloaded. Guaranteed flows send at a constant rate, controlled load is video; some flows of both break their contracts, and best effort offers more
 //! than is left.
 
+use super::bounds;
 use super::figures::{each, figure, with_interval};
 use super::lot::link;
 use super::node::{Member, Options, Tolerance, node};
 use super::packets::{address, dscp, header, mbps};
 use super::video::Video;
 use crate::figure::{Figure, Table};
+use crate::proven::{Proven, arrival, beside, join, named, of_flow};
+use tidegate_bounds::curve::Service;
+use tidegate_bounds::quantity::NoBound;
+use tidegate_bounds::service as calculus;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Rule};
 use tidegate_core::port::{PortSetup, Volume};
@@ -17,6 +22,7 @@ use tidegate_core::registry::{AnyBufferManager, BufferKind, PartitionSpec, Sched
 use tidegate_core::remark::Remarks;
 use tidegate_core::scheduler::{FlowParameters, ServiceClass, Setup};
 use tidegate_core::units::Duration;
+use tidegate_report::FlowBound;
 use tidegate_sim::random::Stream as Random;
 use tidegate_sim::source::Cbr;
 use tidegate_sim::statistics::{FlowStatistics, Replication};
@@ -114,6 +120,15 @@ struct Role {
     is_rogue: bool,
 }
 
+impl Role {
+    /// Such as "guaranteed, 3 links".
+    fn name(&self) -> String {
+        let breaks = if self.is_rogue { ", breaks its contract" } else { "" };
+        let links = LINKS - self.entry;
+        format!("{}, {links} link{}{breaks}", self.service.name(), if links == 1 { "" } else { "s" })
+    }
+}
+
 impl Size {
     fn roles(&self) -> Vec<Role> {
         let services = [
@@ -156,7 +171,8 @@ impl Size {
         (burst + packet) / rate + (entry..LINKS).map(late).sum::<f64>()
     }
 
-    fn port(&self, policy: Policy, at: usize, roles: &[Role]) -> PortSetup {
+    /// What a node at this link knows of each flow; `None` for a flow that does not pass.
+    fn members(&self, at: usize, roles: &[Role]) -> Vec<Option<Member>> {
         let member = |role: &Role| {
             (role.entry <= at).then(|| {
                 let upstream = (at - role.entry) as u64;
@@ -167,16 +183,27 @@ impl Size {
                 }
             })
         };
-        let members: Vec<Option<Member>> = roles.iter().map(member).collect();
-        let options = Options {
+        roles.iter().map(member).collect()
+    }
+
+    fn options(&self) -> Options {
+        Options {
             tolerance: Tolerance::Jitter,
             enforces_reserve: true,
             partitions: self.buffer,
             link: self.link,
             packet: PACKET,
             ..Options::literal()
-        };
-        let own = node(&members, &options);
+        }
+    }
+
+    /// The weight of a flow in half a Mbit/s; a visit serves at least a packet.
+    fn weight(&self, service: ServiceClass) -> u32 {
+        (self.rate(service).min(GUARANTEED) * 2.0).round().max(1.0) as u32
+    }
+
+    fn port(&self, policy: Policy, at: usize, roles: &[Role]) -> PortSetup {
+        let own = node(&self.members(at, roles), &self.options());
         let setup = Setup::new(mbps(self.link), PACKET);
         let packets = Some(self.buffer.iter().sum());
         let limits = |flows: usize, packets: Option<u32>| BufferParameters { flows, packets, ..BufferParameters::default() };
@@ -194,11 +221,7 @@ impl Size {
                 }
             }
             Policy::RoundRobin => {
-                let weighted = |role: &Role| FlowParameters {
-                    // Half a Mbit/s each; a visit serves at least a packet.
-                    weight: Some((self.rate(role.service).min(GUARANTEED) * 2.0).round().max(1.0) as u32),
-                    ..FlowParameters::default()
-                };
+                let weighted = |role: &Role| FlowParameters { weight: Some(self.weight(role.service)), ..FlowParameters::default() };
                 let weights: Vec<FlowParameters> = roles.iter().map(weighted).collect();
                 PortSetup {
                     scheduler: scheduler(SchedulerKind::DeficitRoundRobin, &weights),
@@ -277,6 +300,53 @@ impl Size {
     }
 }
 
+/// What is proven.
+impl Size {
+    /// The port of a link as the calculus knows it; `None` if flows share queues.
+    fn described(&self, policy: Policy, at: usize, roles: &[Role]) -> Option<calculus::Node> {
+        let child = |role: &Role| calculus::Child::new(if role.entry <= at { 8 * u64::from(PACKET) } else { 0 });
+        let (kind, children): (_, Vec<calculus::Child>) = match policy {
+            Policy::Node => return Some(bounds::described(&self.members(at, roles), &self.options())),
+            Policy::Classes => return None,
+            Policy::FairQueueing => {
+                let rate = |role: &Role| mbps(self.rate(role.service)).bits_per_second();
+                let children = roles.iter().map(|role| calculus::Child { rate: rate(role), ..child(role) });
+                (SchedulerKind::Wf2qPlus, children.collect())
+            }
+            Policy::RoundRobin => {
+                // The quantum of the least weight is a packet, and the least is 1; flows that do not pass take no turns.
+                let of =
+                    |role: &Role| calculus::Child { quantum: child(role).longest * u64::from(self.weight(role.service)), ..child(role) };
+                (SchedulerKind::DeficitRoundRobin, roles.iter().map(of).collect())
+            }
+        };
+        Some(calculus::Node::new(kind, mbps(self.link).bits_per_second(), children))
+    }
+
+    /// The name and the bound of each flow, in the order of the network.
+    fn proven(&self, policy: Policy, network: &Network) -> Vec<(String, Proven)> {
+        let roles = self.roles();
+        let nodes: Option<Vec<calculus::Node>> = (0..LINKS).map(|at| self.described(policy, at, &roles)).collect();
+        let of = |flow: usize, role: &Role| {
+            let Some(nodes) = &nodes else { return Err(NoBound::Because("flows that send more than their rate share its queue")) };
+            let spec = &network.flows[flow];
+            let is_video = role.service == ServiceClass::ControlledLoad && !role.is_rogue;
+            let arrival = if is_video { Video::new(PEAK).curve() } else { arrival(spec) };
+            of_flow(network, spec, arrival, &|LinkId(link)| calculus::row(&nodes[link], &Service::link(nodes[link].rate), flow).guaranteed)
+        };
+        // All flows of a role have the same bound.
+        let mut known: Vec<(Role, Proven)> = Vec::new();
+        let proven = |(flow, role): (usize, &Role)| {
+            let index = known.iter().position(|(other, _)| other == role).unwrap_or_else(|| {
+                known.push((*role, of(flow, role)));
+                known.len() - 1
+            });
+            (role.name(), known[index].1.clone())
+        };
+        roles.iter().enumerate().map(proven).collect()
+    }
+}
+
 fn rated(rate: f64) -> FlowParameters {
     FlowParameters { rate: Some(mbps(rate)), ..FlowParameters::default() }
 }
@@ -291,6 +361,8 @@ struct Results {
     of_bound: [Vec<f64>; 2],
     /// Conforming packets that came behind a later one.
     reordered: Vec<f64>,
+    /// What is proven of the flows, beside their largest delays.
+    bounds: Vec<FlowBound>,
     /// The part of the last link that was idle, in percent.
     idle: Vec<f64>,
     /// What links before carried of packets that were dropped later, in percent of one link.
@@ -311,8 +383,11 @@ impl Results {
                 seed,
                 ..Experiment::default()
             };
-            let outcome = run(&size.network(policy, seed), &experiment, &Control::default());
+            let network = size.network(policy, seed);
+            let proven = size.proven(policy, &network);
+            let outcome = run(&network, &experiment, &Control::default());
             let outcome = outcome.expect("the network is sound, and conserves what it carries");
+            join(&mut results.bounds, beside(&proven, seed as u32, &outcome.replications[0]));
             results.add(size, &outcome.replications[0]);
             progress(seed as f64 / size.seeds as f64);
         }
@@ -412,6 +487,7 @@ fn build(size: &Size, policies: &[(&str, Policy)], progress: &dyn Fn(f64)) -> Fi
                 each("best effort delivered", "percent of a link", &results.best_effort, 5.0, 20.0),
             ];
         }
+        figure.bounds.extend(named(name, &results.bounds));
         rows.push(results.row(name));
     }
     figure.tables.push(Table::new("Who keeps the promises, and who wastes what", &HEAD, rows));

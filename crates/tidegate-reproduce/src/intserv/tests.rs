@@ -83,6 +83,13 @@ fn blocking_is_that_of_erlang() {
 fn promises_hold_at_scale() {
     let figure = super::at_scale::short(&|_| {});
     assert!(figure.gates.len() > 5);
+    let of = |service: &str| {
+        figure.bounds.iter().filter(|row| row.flow.starts_with(service) && !row.flow.ends_with("contract")).collect::<Vec<_>>()
+    };
+    for row in [of("guaranteed"), of("controlled-load")].concat() {
+        assert!(row.bound.held == Some(true) && row.bound.ratio.is_some_and(|ratio| ratio > 0.01), "{row:?}");
+    }
+    assert_eq!((of("guaranteed").len(), of("controlled-load").len(), of("best-effort").len()), (3, 3, 3));
     for gate in &figure.gates {
         assert!(gate.passed(), "{}: {:?}", gate.name, gate.measured);
     }

@@ -1,5 +1,8 @@
 //! Controlled load from a real video: the packets of a capture in a loop, spaced to a peak rate by their sender.
 
+use tidegate_bounds::curve::Arrival;
+use tidegate_bounds::quantity::NoBound;
+use tidegate_bounds::source;
 use tidegate_core::classifier::Header;
 use tidegate_core::units::Duration;
 use tidegate_sim::Source;
@@ -43,6 +46,12 @@ impl Video {
     /// The bytes that are sent back to back at the peak rate, at most.
     pub fn burst(&self) -> u64 {
         self.burst
+    }
+
+    /// What any flow of it sends at most in any time up to a period: what three rounds do.
+    pub fn curve(&self) -> Result<Arrival, NoBound> {
+        let round = |round: u64| self.packets.iter().map(move |&(at, length)| (at + round * self.period, 8 * u64::from(length)));
+        source::capture(&(0..3).flat_map(round).collect::<Vec<_>>())
     }
 
     /// A flow that begins in this part of the loop, from 0 to 1, and sends until `end` at least.
