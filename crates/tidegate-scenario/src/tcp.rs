@@ -36,6 +36,7 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     tcp.after_idle = table.after_idle.as_ref().map_or(tcp.after_idle, |at| at.value.0);
     tcp.limited_transmit = flag(&table.limited_transmit, tcp.limited_transmit);
     tcp.halves_pipe = flag(&table.halve_pipe, tcp.halves_pipe);
+    recovery_aids(table, &mut tcp, findings);
     tcp.handshake = flag(&table.handshake, tcp.handshake);
     tcp.ecn = flag(&table.ecn, tcp.ecn);
     tcp.start_within = time(&table.start_within, tcp.start_within);
@@ -43,6 +44,23 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     tcp.jitter = time(&table.jitter, tcp.jitter);
     tcp.application = application(table, findings)?;
     Some(tcp)
+}
+
+/// What helps the recovery, where it has an effect.
+fn recovery_aids(table: &SourceTable, tcp: &mut Tcp, findings: &mut Vec<Diagnostic>) {
+    let (prr, hystart, probe) = (tcp.allows_prr(), tcp.allows_hystart(), tcp.allows_tail_loss_probe());
+    let with = format!("congestion = \"{}\" and recovery = \"{}\"", tcp.congestion.name(), tcp.recovery.name());
+    for (key, at, is_effective, usual, needs) in [
+        ("prr", &table.prr, prr, &mut tcp.prr, "recovery = \"rack\" or \"sack\", and a congestion control that does not measure"),
+        ("hystart", &table.hystart, hystart, &mut tcp.hystart, "recovery = \"rack\", and a congestion control that does not measure"),
+        ("tail_loss_probe", &table.tail_loss_probe, probe, &mut tcp.tail_loss_probe, "recovery = \"rack\""),
+    ] {
+        let is_wanted = at.as_ref().map_or(*usual, |at| at.value);
+        *usual = is_wanted && is_effective;
+        if let Some(at) = at.as_ref().filter(|_| is_wanted && !is_effective) {
+            findings.push(at.error(format!("`{key}` has no effect with {with}")).help(format!("it needs {needs}; or remove it")));
+        }
+    }
 }
 
 /// Saturates; the simulator refuses values out of range.

@@ -144,6 +144,17 @@ source_table! {
         /// than to all that has not been acknowledged in order (RFC 5681).
         #[schemars(extend("default" = false))]
         pub halve_pipe: Option<At<bool>>,
+        /// For `tcp` with `recovery = "rack"` or `"sack"`, and a congestion control that does not measure: whether a recovery replaces a
+        /// share of what is delivered until the window is down (proportional rate reduction, RFC 9937), rather than wait.
+        #[schemars(extend("default" = false))]
+        pub prr: Option<At<bool>>,
+        /// For `tcp` with `recovery = "rack"` and a congestion control that does not measure: whether the first slow start ends where round
+        /// trips grow (HyStart++, RFC 9406).
+        #[schemars(extend("default" = false))]
+        pub hystart: Option<At<bool>>,
+        /// For `tcp` with `recovery = "rack"`: whether a segment is sent early where acknowledgements stop (RFC 8985).
+        #[schemars(extend("default" = false))]
+        pub tail_loss_probe: Option<At<bool>>,
         /// For `tcp`: whether a connection begins with a packet there and one back.
         #[schemars(extend("default" = true))]
         pub handshake: Option<At<bool>>,

@@ -49,11 +49,22 @@ pub(crate) trait CongestionControl {
     }
 }
 
-/// RFC 5681, equation 2. Growth by more than one segment stops at the threshold.
+/// RFC 5681, equation 2, or RFC 9406. Growth by more than one segment stops at the threshold.
 #[inline]
 fn slow_start(flight: &mut Flight, acked: u64) {
-    let grown = flight.cwnd + flight.growth.in_slow_start(acked) * flight.segment;
+    let counted = flight.growth.in_slow_start(acked);
+    let bytes = match &flight.hystart {
+        None => counted * flight.segment,
+        Some(hystart) => hystart.growth(counted, flight.segment),
+    };
+    let grown = flight.cwnd + bytes;
     flight.cwnd = grown.min(flight.ssthresh.max(flight.cwnd + flight.segment));
+    if let Some(hystart) = &mut flight.hystart
+        && hystart.on_ack(flight.una, flight.max, flight.sample)
+    {
+        flight.ssthresh = flight.cwnd;
+        flight.hystart = None;
+    }
 }
 
 tidegate_core::registry! { $

@@ -314,12 +314,13 @@ impl<'a> Connection<'a> {
             Stage::Opening(timer) | Stage::Calling(timer) | Stage::Asking(timer) => due = due.min(timer.at),
             _ => {}
         }
-        if (sooner || self.wake == NEVER) && now < self.stop {
+        if (sooner || self.wake == NEVER || self.sender.has_several_timers()) && now < self.stop {
             due = due.min(self.sender.deadline());
         }
         if now < self.stop {
             due = due.min(self.sender.pacing_release());
         }
+        debug_assert!(now >= self.stop || due.min(self.wake) <= self.sender.deadline());
         if due >= self.wake {
             return None;
         }

@@ -18,6 +18,14 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    pub(crate) fn measure(&mut self, round_trip: u64) {
+        let (count, sum, least, greatest) = &mut self.round_trips;
+        *least = if *count == 0 { round_trip } else { round_trip.min(*least) };
+        *greatest = round_trip.max(*greatest);
+        *count += 1;
+        *sum += round_trip;
+    }
+
     /// What has been added since `before`. Round-trip times stay as they are: they are counted anew from the end of the warm-up.
     pub(crate) fn since(self, before: Counts) -> Counts {
         Counts {

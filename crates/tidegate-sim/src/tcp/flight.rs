@@ -4,6 +4,7 @@
 //! A number is therefore a position in the stream.
 
 use super::growth::Growth;
+use super::hystart::HyStart;
 use super::scoreboard::Scoreboard;
 
 /// The sender's view of the network.
@@ -41,6 +42,10 @@ pub(crate) struct Flight {
     pub board: Scoreboard,
     /// The last round-trip time that was measured, in picoseconds; 0 before the first.
     pub round_trip: u64,
+    /// The round-trip time that the acknowledgement under way has measured.
+    pub sample: Option<u64>,
+    /// Ends the first slow start where round trips grow, if it is in use and that slow start goes on.
+    pub hystart: Option<Box<HyStart>>,
     /// True while the application, not a window, limits the sender.
     pub is_idle: bool,
 }

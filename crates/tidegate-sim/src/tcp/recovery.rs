@@ -8,6 +8,7 @@
 
 use super::congestion::CongestionKind;
 use super::flight::Flight;
+use crate::time::NEVER;
 
 mod fack;
 mod new_reno;
@@ -37,6 +38,8 @@ pub(crate) trait LossRecovery {
     /// True if it learns of every transmission and of every reported segment. Its reports then survive a timeout, after which it chooses what to
     /// send; and every transmission of the first unacknowledged segment restarts the retransmission timer.
     const TRACKS: bool = false;
+    /// True if the window bounds [`LossRecovery::pipe`] during recovery, so that the sender may reduce it step by step.
+    const IS_BOUNDED: bool = false;
 
     fn new() -> Self;
 
@@ -69,6 +72,11 @@ pub(crate) trait LossRecovery {
         flight.in_order(cwnd, false)
     }
 
+    /// Segments found to be lost so far, each as often as it was.
+    fn found(&self, flight: &Flight) -> u64 {
+        flight.board.found()
+    }
+
     /// What is estimated to be in flight, in segments.
     fn pipe(&self, flight: &Flight) -> u64 {
         flight.board.pipe(flight.una, flight.max)
@@ -85,8 +93,17 @@ pub(crate) trait LossRecovery {
         None
     }
 
-    /// All reports of an acknowledgement are delivered, and `una` has advanced; nothing else has been done about it.
-    fn on_reports(&mut self, _flight: &Flight) {}
+    /// All reports of an acknowledgement are delivered, and `una` has advanced; nothing else has been done about it. `is_recovering` from a
+    /// loss or timeout to the end of its recovery.
+    fn on_reports(&mut self, _now: u64, _flight: &Flight, _is_recovering: bool) {}
+
+    /// When segments that may only be late count as lost, or [`NEVER`].
+    fn deadline(&self) -> u64 {
+        NEVER
+    }
+
+    /// Their deadline has passed.
+    fn on_deadline(&mut self, _now: u64, _flight: &Flight, _is_recovering: bool) {}
 
     fn on_rto(&mut self, _now: u64, _flight: &Flight) {}
 
@@ -122,9 +139,14 @@ impl RecoveryKind {
         match_recovery!(self, R, any => R::SELECTIVE)
     }
 
-    /// True if it learns of every transmission.
+    /// True if it learns of every transmission, measures every round trip, and can send tail loss probes.
     pub(crate) const fn tracks(self) -> bool {
         match_recovery!(self, R, any => R::TRACKS)
+    }
+
+    /// True if proportional rate reduction applies to it.
+    pub(crate) const fn is_bounded(self) -> bool {
+        match_recovery!(self, R, any => R::IS_BOUNDED)
     }
 
     pub(crate) fn build(self) -> AnyRecovery {
@@ -135,7 +157,9 @@ impl RecoveryKind {
 forward! {
     AnyRecovery by match_recovery;
     read begins(flight: &Flight) -> bool;
+    read found(flight: &Flight) -> u64;
     read pipe(flight: &Flight) -> u64;
+    read deadline() -> u64;
     read restarts_timer(nth: u32) -> bool;
     change begin(flight: &mut Flight) -> ();
     change on_duplicate_ack(flight: &mut Flight, news: u64) -> Verdict;
@@ -144,6 +168,7 @@ forward! {
     change on_sent(now: u64, segment: u64) -> ();
     change on_delivered(now: u64, segment: u64) -> ();
     change round_trip() -> Option<u64>;
-    change on_reports(flight: &Flight) -> ();
+    change on_reports(now: u64, flight: &Flight, is_recovering: bool) -> ();
+    change on_deadline(now: u64, flight: &Flight, is_recovering: bool) -> ();
     change on_rto(now: u64, flight: &Flight) -> ();
 }

@@ -6,7 +6,7 @@
 //!
 //! **Source.** RFC 6675, sections 3 and 4 (IsLost, SetPipe).
 //!
-//! **State.** One bit per segment of the receiver's window, in a ring, and nine words.
+//! **State.** One bit per segment of the receiver's window, in a ring, and ten words.
 //!
 //! **Cost.** Per segment in its life: one bit set and three comparisons; ranges are counted 64 segments at a time.
 
@@ -25,6 +25,8 @@ pub(crate) struct Scoreboard {
     resent_to: u64,
     sacked: u64,
     lost: u64,
+    /// Segments that counted as lost at some time.
+    found: u64,
     resent: u64,
 }
 
@@ -33,7 +35,16 @@ impl Scoreboard {
     pub(crate) fn new(window: u64) -> Scoreboard {
         // A range may start in the middle of a word, and so takes one more than its length; the length of the ring is a power of two.
         let words = (window / 64 + 2).next_power_of_two() as usize;
-        Scoreboard { words: vec![0; words].into(), highest: [0; DUP_THRESH], border: 0, resent_to: 0, sacked: 0, lost: 0, resent: 0 }
+        Scoreboard {
+            words: vec![0; words].into(),
+            highest: [0; DUP_THRESH],
+            border: 0,
+            resent_to: 0,
+            sacked: 0,
+            lost: 0,
+            found: 0,
+            resent: 0,
+        }
     }
 
     #[inline]
@@ -64,6 +75,11 @@ impl Scoreboard {
     /// Segments that count as lost and have not been reported since.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Segments that have counted as lost so far, each as often as it did.
+    pub(crate) fn found(&self) -> u64 {
+        self.found
     }
 
     /// Segments that the receiver has reported beyond the first unacknowledged one.
@@ -97,7 +113,9 @@ impl Scoreboard {
         }
         let border = self.highest[DUP_THRESH - 1].saturating_sub(1);
         if border > self.border {
-            self.lost += self.unsacked(self.border.max(una), border);
+            let lost = self.unsacked(self.border.max(una), border);
+            self.lost += lost;
+            self.found += lost;
             self.border = border;
         }
         self.sacked - before
@@ -193,6 +211,7 @@ impl Scoreboard {
             resent_to: 0,
             sacked: 0,
             lost: 0,
+            found: self.found,
             resent: 0,
         };
     }

@@ -16,7 +16,10 @@ use super::congestion::AnyCongestion;
 use super::counts::Counts;
 use super::delivery::Deliveries;
 use super::flight::Flight;
+use super::hystart::HyStart;
 use super::idle::AfterIdle;
+use super::probe::Probe;
+use super::prr::RateReduction;
 use super::recovery::{AnyRecovery, Verdict};
 use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Segment};
@@ -76,8 +79,13 @@ pub(crate) struct Sender {
     tracks: bool,
     /// Whether the recovery does: its reports survive a timeout, and every one measures the round trip.
     keeps_reports: bool,
+    /// How a recovery reduces the window, if not at once.
+    reduction: Option<RateReduction>,
+    probe: Option<Probe>,
     pub(super) counts: Counts,
 }
+
+mod losses;
 
 impl Sender {
     /// The sender of a fresh connection to which nothing has been written. `phase` is that of the host's clock, below the granularity.
@@ -101,6 +109,8 @@ impl Sender {
             resend: None,
             board: Scoreboard::new(window / segment),
             round_trip: 0,
+            sample: None,
+            hystart: (tcp.hystart && tcp.allows_hystart()).then(|| Box::new(HyStart::new())),
             is_idle: true,
         };
         Sender {
@@ -124,6 +134,8 @@ impl Sender {
             last_sent: 0,
             tracks: tcp.congestion.measures() || tcp.recovery.tracks(),
             keeps_reports: tcp.recovery.tracks(),
+            reduction: (tcp.prr && tcp.allows_prr()).then(RateReduction::default),
+            probe: (tcp.tail_loss_probe && tcp.allows_tail_loss_probe()).then(Probe::new),
             pacing: tcp.congestion.measures().then(|| {
                 let deliveries = Deliveries::new(window / segment);
                 Box::new(Pacing { deliveries, not_before: 0, is_held: false, lost: 0 })
@@ -166,8 +178,24 @@ impl Sender {
     }
 
     /// When [`Sender::on_timer`] is due, or [`NEVER`]. It moves on with every acknowledgement; it can come earlier only if
-    /// [`Sender::on_ack`] has returned true.
+    /// [`Sender::on_ack`] has returned true or [`Sender::has_several_timers`].
     pub(crate) fn deadline(&self) -> u64 {
+        let timeout = self.timeout();
+        if !self.keeps_reports {
+            return timeout;
+        }
+        let probe = self.probe.as_ref().map_or(NEVER, Probe::deadline);
+        timeout.min(probe).min(self.recovery.deadline())
+    }
+
+    /// True if the retransmission timer is not the only one. Then any event can make the sender due earlier.
+    pub(crate) fn has_several_timers(&self) -> bool {
+        self.keeps_reports
+    }
+
+    /// When the retransmission timer fires, or [`NEVER`].
+    #[inline]
+    fn timeout(&self) -> u64 {
         if self.armed == NEVER { NEVER } else { self.timer.deadline(self.armed) }
     }
 
@@ -193,7 +221,13 @@ impl Sender {
         }
         let (next, before) = (ack.next, self.flight.una);
         let acked = next - before;
+        if self.probe.as_mut().is_some_and(|probe| probe.on_ack(ack, before)) {
+            self.on_repaired_loss();
+        }
+        let (known, found) = (before + self.flight.board.sacked(), self.recovery.found(&self.flight));
+        let recoveries = self.counts.recoveries;
         let in_flight_before = if self.tracks { self.track(now, ack) } else { 0 };
+        self.flight.sample = None;
         if acked > 0 {
             self.flight.board.advance(before, next);
             self.flight.una = next;
@@ -215,29 +249,40 @@ impl Sender {
                 }
             }
         }
+        let delivered = next + self.flight.board.sacked() - known;
         if self.tracks {
-            self.recovery.on_reports(&self.flight);
+            self.recovery.on_reports(now, &self.flight, self.phase != Phase::Open);
             if let Some(round_trip) = self.recovery.round_trip() {
                 // A measurement does not move a timer that runs.
-                let before = self.deadline();
+                let before = self.timeout();
                 self.on_rtt_sample(now, now - round_trip);
                 if self.armed != NEVER {
-                    self.armed += before.saturating_sub(self.deadline());
+                    self.armed += before.saturating_sub(self.timeout());
                 }
-                sooner = acked > 0;
             }
         }
         if acked > 0 {
             self.on_new_ack(now, acked);
             if self.keeps_reports && self.phase == Phase::Open && self.recovery.begins(&self.flight) {
                 // A loss that was known when the last recovery ended.
-                self.begin_recovery(now);
+                self.begin_recovery(now, delivered);
             }
         } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
             self.on_duplicate_ack(now, news);
         }
+        if self.phase == Phase::Recovery
+            && self.counts.recoveries == recoveries
+            && let Some(reduction) = &mut self.reduction
+        {
+            let is_safe = acked > 0 && self.recovery.found(&self.flight) == found;
+            let in_flight = self.recovery.pipe(&self.flight);
+            reduction.on_ack(&mut self.flight, delivered, in_flight, is_safe);
+        }
         if self.pacing.is_some() {
             self.on_rate_sample(now, in_flight_before);
+        }
+        if acked > 0 && self.phase == Phase::Open && self.probe.is_some() {
+            self.schedule_probe(now);
         }
         sooner
     }
@@ -258,7 +303,10 @@ impl Sender {
             }
         };
         report(flight.una, ack.next);
-        for &(from, to) in &ack.blocks[..ack.count as usize] {
+        // In the order of sending: a segment below one that has come before was reordered.
+        let mut blocks = ack.blocks;
+        blocks[..ack.count as usize].sort_unstable();
+        for &(from, to) in &blocks[..ack.count as usize] {
             report(from.max(ack.next + 1), to.min(flight.max));
         }
         in_flight
@@ -294,6 +342,9 @@ impl Sender {
                 match self.recovery.on_new_ack(flight, acked) {
                     Verdict::Continues => {}
                     Verdict::Ends => {
+                        if self.reduction.is_some() {
+                            flight.cwnd = flight.ssthresh;
+                        }
                         self.phase = Phase::Open;
                         flight.resend = None;
                         flight.nxt = flight.nxt.max(flight.una);
@@ -320,86 +371,12 @@ impl Sender {
         }
     }
 
-    #[cold]
-    fn on_duplicate_ack(&mut self, now: u64, news: u64) {
-        let flight = &mut self.flight;
-        if self.phase == Phase::Recovery {
-            if self.recovery.on_duplicate_ack(flight, news) == Verdict::Fails {
-                self.on_rto(now);
-            }
-            return;
-        }
-        flight.duplicates += 1;
-        // Needless retransmissions cause duplicates, too. Selective acknowledgements tell the difference once all that was sent before the
-        // timeout is acknowledged; without them the first segment beyond has to be acknowledged as well.
-        let is_repeat = if self.selective { flight.una < flight.recover } else { flight.una <= flight.recover };
-        if (is_repeat && self.avoid_multiple_fast_retransmits) || !self.recovery.begins(flight) {
-            return;
-        }
-        self.begin_recovery(now);
-    }
-
-    #[cold]
-    fn begin_recovery(&mut self, now: u64) {
-        let flight = &mut self.flight;
-        flight.ssthresh = self.congestion.on_loss(flight);
-        flight.limited = 0;
-        flight.recover = flight.max;
-        flight.nxt = flight.max;
-        self.recovery.begin(flight);
-        self.phase = Phase::Recovery;
-        self.partial = 0;
-        self.timed = (0, 0);
-        self.armed = now;
-        self.counts.recoveries += 1;
-    }
-
-    /// Checks the timer at `now`. True if it has fired.
-    pub(crate) fn on_timer(&mut self, now: u64) -> bool {
-        let is_due = self.deadline() <= now;
-        if is_due {
-            self.timer.on_rto();
-            self.on_rto(now);
-        }
-        is_due
-    }
-
-    fn on_rto(&mut self, now: u64) {
-        let flight = &mut self.flight;
-        if self.phase != Phase::Timeout || self.stuck_at != flight.una {
-            flight.ssthresh = self.congestion.on_rto(flight);
-        }
-        flight.duplicates = 0;
-        flight.limited = 0;
-        flight.recover = flight.max;
-        flight.resend = None;
-        self.recovery.on_rto(now, flight);
-        if self.keeps_reports {
-            // One segment more than what may still be under way.
-            flight.cwnd = (self.recovery.pipe(flight) + 1) * flight.segment;
-        } else {
-            flight.cwnd = flight.segment;
-            flight.nxt = flight.una;
-            flight.board.clear();
-            flight.board.restart(flight.una);
-        }
-        self.phase = Phase::Timeout;
-        self.stuck_at = flight.una;
-        self.timed = (0, 0);
-        self.armed = now;
-        self.counts.timeouts += 1;
-    }
-
     fn on_rtt_sample(&mut self, now: u64, sent: u64) {
         self.timer.on_rtt_sample(sent, now);
         self.timed = (0, 0);
-        let time = now - sent;
-        self.flight.round_trip = time;
-        let (count, sum, least, greatest) = &mut self.counts.round_trips;
-        *least = if *count == 0 { time } else { time.min(*least) };
-        *greatest = time.max(*greatest);
-        *count += 1;
-        *sum += time;
+        self.flight.round_trip = now - sent;
+        self.flight.sample = Some(now - sent);
+        self.counts.measure(now - sent);
     }
 
     /// The receiver echoes a congestion mark: the reaction is that to a loss, at most once per window, without retransmission.
@@ -408,6 +385,7 @@ impl Sender {
         if self.phase != Phase::Open || next <= self.marked_to {
             return;
         }
+        self.flight.hystart = None;
         self.flight.ssthresh = self.congestion.on_ecn(&self.flight);
         self.flight.cwnd = self.flight.ssthresh;
         self.marked_to = self.flight.max;
@@ -435,7 +413,8 @@ impl Sender {
             self.pace(now, number);
         }
         let flight = &mut self.flight;
-        if number == flight.max {
+        let is_new = number == flight.max;
+        if is_new {
             flight.max += 1;
             if self.timed.0 == 0 && !self.keeps_reports {
                 self.timed = (number, now);
@@ -450,6 +429,18 @@ impl Sender {
         flight.nxt = flight.nxt.max(number + 1);
         if self.armed == NEVER || (self.keeps_reports && number == flight.una) {
             self.armed = now;
+        }
+        if let Some(probe) = &mut self.probe
+            && !probe.on_sent(&self.flight, is_new)
+            && is_new
+            && self.phase == Phase::Open
+        {
+            self.schedule_probe(now);
+        }
+        if self.phase == Phase::Recovery
+            && let Some(reduction) = &mut self.reduction
+        {
+            reduction.on_sent(self.flight.segment);
         }
         self.counts.segments += 1;
         self.last_sent = now;
@@ -471,6 +462,11 @@ impl Sender {
     #[inline]
     fn choose(&mut self) -> Option<u64> {
         let flight = &mut self.flight;
+        if let Some(probe) = &self.probe
+            && let Some(segment) = probe.next(flight)
+        {
+            return Some(segment);
+        }
         match self.phase {
             Phase::Recovery => {
                 // Acknowledgements may report it while pacing holds it back.
@@ -488,10 +484,12 @@ impl Sender {
             Phase::Open | Phase::Timeout => {
                 let cwnd = flight.cwnd;
                 let next = flight.in_order(cwnd, self.phase == Phase::Timeout);
-                if next.is_some() || !self.limited_transmit || flight.limited >= u64::from(flight.duplicates.min(2)) {
+                // RFC 3042: each of the first two duplicates releases one segment beyond the window. Where the segments below may only be
+                // late, every reported one does.
+                let released = if self.keeps_reports { flight.board.sacked() } else { u64::from(flight.duplicates.min(2)) };
+                if next.is_some() || !self.limited_transmit || flight.limited >= released {
                     return next;
                 }
-                // RFC 3042: each of the first two duplicates releases one segment beyond the window.
                 let next = flight.in_order(cwnd + (flight.limited + 1) * flight.segment, false).filter(|&next| next == flight.max);
                 flight.limited += u64::from(next.is_some());
                 next

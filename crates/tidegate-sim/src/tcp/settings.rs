@@ -51,6 +51,13 @@ pub struct Tcp {
     /// What a loss halves: false for RFC 5681's FlightSize, all that has not been acknowledged in order; true for RFC 6675's pipe, as in
     /// ns-3, which leaves the window some two segments smaller.
     pub halves_pipe: bool,
+    /// Whether recoveries that bound what is in flight reduce it in proportion to what is delivered (RFC 9937), rather than stop until as much
+    /// has left the network. Without effect on other recoveries, and on congestion controls that measure.
+    pub prr: bool,
+    /// Whether the first slow start ends where round trips grow (RFC 9406). It needs a recovery that measures every round trip.
+    pub hystart: bool,
+    /// Whether a segment is sent early where acknowledgements stop (RFC 8985, section 7), with recoveries that learn of every transmission.
+    pub tail_loss_probe: bool,
     /// Whether a connection begins with a packet in each direction before any data.
     pub handshake: bool,
     /// Whether congestion marks stand in for losses (RFC 3168).
@@ -85,6 +92,9 @@ impl Tcp {
             limited_transmit: true,
             avoid_multiple_fast_retransmits: true,
             halves_pipe: false,
+            prr: false,
+            hystart: false,
+            tail_loss_probe: false,
             handshake: true,
             ecn: false,
             start_within: Duration::ZERO,
@@ -92,6 +102,21 @@ impl Tcp {
             jitter: Duration::ZERO,
             application: Application::Endless,
         }
+    }
+
+    /// Whether [`Tcp::prr`] has an effect with this recovery and congestion control.
+    pub fn allows_prr(&self) -> bool {
+        self.recovery.is_bounded() && !self.congestion.measures()
+    }
+
+    /// Whether [`Tcp::hystart`] has an effect with this recovery and congestion control.
+    pub fn allows_hystart(&self) -> bool {
+        self.recovery.tracks() && !self.congestion.measures()
+    }
+
+    /// Whether [`Tcp::tail_loss_probe`] has an effect with this recovery.
+    pub fn allows_tail_loss_probe(&self) -> bool {
+        self.recovery.tracks()
     }
 
     /// The length of a full segment's frame in bytes.

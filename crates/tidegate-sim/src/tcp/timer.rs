@@ -56,6 +56,9 @@ pub(crate) trait RetransmissionTimer {
 
     /// When a timer that is started at `now` fires.
     fn deadline(&self, now: u64) -> u64;
+
+    /// The smoothed round-trip time, or 0 before the first measurement.
+    fn smoothed(&self) -> u64;
 }
 
 tidegate_core::registry! { $
@@ -78,6 +81,7 @@ impl AnyTimer {
 forward! {
     AnyTimer by match_timer;
     read deadline(now: u64) -> u64;
+    read smoothed() -> u64;
     change on_rtt_sample(sent: u64, now: u64) -> ();
     change on_rto() -> ();
 }

@@ -7,7 +7,8 @@
 //! timeout -> 2 | cwnd 1 ssthresh 2
 //! ```
 //!
-//! `sack 3-4,6` reports segments 3 and 4, and 6. Windows are in segments.
+//! `sack 3-4,6` reports segments 3 and 4, and 6. Windows are in segments. Events are a millisecond apart, unless a line begins with its instant
+//! in milliseconds, as in `@120`; a timer fires when it is due: `timer -> 2`.
 
 use super::receiver::Receiver;
 use super::segment::Ack;
@@ -16,7 +17,10 @@ use super::{CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings};
 use proptest::prelude::*;
 use tidegate_core::units::Duration;
 
+mod reductions;
 mod silences;
+mod slow_starts;
+mod tails;
 
 /// A millisecond in picoseconds.
 const MS: u64 = 1_000_000_000;
@@ -32,6 +36,9 @@ fn tcp(congestion: CongestionKind, recovery: RecoveryKind) -> Tcp {
         window: 600_000,
         delayed_ack: None,
         limited_transmit: false,
+        prr: false,
+        hystart: false,
+        tail_loss_probe: false,
         timer: TimerSettings::default_for(TimerKind::Fine),
         ..Tcp::modern(Vec::new())
     }
@@ -60,10 +67,13 @@ fn nine_in_flight(tcp: &Tcp) -> Sender {
 
 fn play(sender: &mut Sender, transcript: &str) {
     for (at, line) in transcript.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
-        let now = (at as u64 + 1) * MS;
+        let mut now = (at as u64 + 1) * MS;
         let (event, rest) = line.split_once("->").unwrap();
         let (expected, state) = rest.split_once('|').unwrap_or((rest, ""));
-        let mut words = event.split_whitespace();
+        let mut words = event.split_whitespace().peekable();
+        if let Some(instant) = words.next_if(|word| word.starts_with('@')) {
+            now = (instant[1..].parse::<f64>().unwrap() * MS as f64) as u64;
+        }
         match words.next().unwrap() {
             "ack" => {
                 let mut ack = Ack { next: words.next().unwrap().parse().unwrap(), ..Ack::default() };
@@ -79,6 +89,10 @@ fn play(sender: &mut Sender, transcript: &str) {
                     _ => {}
                 }
                 sender.on_ack(now, &ack);
+            }
+            "timer" => {
+                now = sender.deadline();
+                assert!(sender.on_timer(now), "{line}");
             }
             "timeout" => assert!(sender.on_timer(sender.deadline()), "{line}"),
             word => panic!("{word}"),
@@ -428,15 +442,22 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
     let congestion = prop::sample::select(CongestionKind::ALL);
     let recovery = prop::sample::select(RecoveryKind::ALL);
     let timer = prop::sample::select(TimerKind::ALL);
-    (congestion, recovery, timer, 1u32..12, 2u64..120, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(congestion, recovery, timer, initial_window, window, delays, limited_transmit, avoid_multiple_fast_retransmits)| Tcp {
-            initial_window,
-            window: window * u64::from(SEGMENT),
-            delayed_ack: delays.then(|| Duration::from_milliseconds(40)),
-            limited_transmit,
-            avoid_multiple_fast_retransmits,
-            timer: TimerSettings::default_for(timer),
-            ..tcp(congestion, recovery)
+    let switches = any::<[bool; 6]>();
+    (congestion, recovery, timer, 1u32..12, 2u64..120, switches).prop_map(
+        |(congestion, recovery, timer, initial_window, window, switches)| {
+            let [delays, limited_transmit, avoid_multiple_fast_retransmits, prr, hystart, tail_loss_probe] = switches;
+            Tcp {
+                prr,
+                hystart,
+                tail_loss_probe,
+                initial_window,
+                window: window * u64::from(SEGMENT),
+                delayed_ack: delays.then(|| Duration::from_milliseconds(40)),
+                limited_transmit,
+                avoid_multiple_fast_retransmits,
+                timer: TimerSettings::default_for(timer),
+                ..tcp(congestion, recovery)
+            }
         },
     )
 }

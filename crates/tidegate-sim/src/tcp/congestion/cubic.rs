@@ -9,8 +9,7 @@
 //!
 //! **Cost.** Some ten multiplications and two divisions per acknowledgement; a cube root per loss.
 //!
-//! **Deviations.** Slow start is RFC 5681's, without HyStart++ (RFC 9406, which RFC 9438 recommends). It computes in double precision, with
-//! operations that give the same on every machine.
+//! **Deviations.** It computes in double precision, with operations that give the same on every machine.
 
 use super::{CongestionControl, slow_start};
 use crate::tcp::flight::Flight;

@@ -1,22 +1,27 @@
-//! Recovery by the order of transmission: what was sent before a segment that has arrived is lost, retransmissions included.
+//! Recovery by the times of transmission: what was sent a reordering window before something that has arrived is lost, retransmissions included.
 //!
-//! **Law.** A segment counts as lost when a later transmission than its last one has arrived. In flight is what has been sent and neither has arrived
-//! nor counts as lost; the window bounds it.
+//! **Law.** A segment counts as lost when a later transmission than its last one has arrived, and a round trip and the reordering window have
+//! passed since that. In flight is what has been sent and neither has arrived nor counts as lost; the window bounds it.
 //!
-//! **Source.** RFC 8985 (RACK), sections 6.2, 6.3 (what a timeout marks as lost) and 7.2; RFC 6675 for when recovery begins. The reordering window
-//! is zero once recovery has begun, as RFC 8985 prescribes while no reordering has been seen.
+//! **Source.** RFC 8985 (RACK), sections 6.2 and 6.3 (what a timeout marks as lost). The tail loss probe is [`super::super::probe`].
 //!
-//! **State.** 24 bytes per segment in flight, 16 per transmission older than all that has arrived, and the segments to send again.
+//! **State.** 24 bytes per segment in flight, 16 per transmission not known to have arrived, and the segments to send again.
 //!
 //! **Cost.** O(1) per transmission, amortised; an insertion into a heap per loss.
 //!
-//! **Deviations.** No timer waits for segments that may only be late, and there is no tail loss probe. A loss that no later arrival shows is left to
-//! the retransmission timer.
+//! **Deviations.** The receiver sends no DSACK, so the reordering window stays at a quarter of the least round trip. That least round trip is
+//! renewed when it is five minutes old. After a timeout the first segment is lost even if it was sent again since.
 
 use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
+use crate::time::NEVER;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+
+/// Reported segments that make the reordering window zero while no reordering has been seen (DupThresh).
+const DUP_THRESH: u64 = 3;
+/// How long the least round trip counts, in picoseconds: five minutes.
+const LEAST_LASTS: u64 = 300_000_000_000_000;
 
 /// A segment in flight: the number of its latest transmission (0 once it is reported) and its instant; whether it is to be sent again, and
 /// whether it has been.
@@ -36,13 +41,23 @@ pub(crate) struct Rack {
     transmissions: u64,
     /// The latest transmission that has arrived.
     latest: u64,
-    /// Transmissions and their segments, in order, without those before `latest`.
+    /// Transmissions and their segments, in order: those before `latest` that do not count as lost yet, and the others.
+    late: VecDeque<(u64, u64)>,
     order: VecDeque<(u64, u64)>,
+    /// The round trip of `latest` (RACK.rtt), the least one, and when that was measured, in picoseconds; 0 for none.
+    latest_round_trip: u64,
+    least: (u64, u64),
+    /// The segment behind the highest one that has arrived (RACK.fack), and whether one below has come late, sent once.
+    highest: u64,
+    is_reordered: bool,
+    /// When the segments in `late` count as lost, or [`NEVER`].
+    deadline: u64,
     /// The round trip of the latest transmission that the present acknowledgement reports, unless its segment was sent twice.
     round_trip: Option<u64>,
-    /// The segments to send again, and the number of them that have not been reported since.
+    /// The segments to send again, the number of them that have not been reported since, and of all so far.
     lost: BinaryHeap<Reverse<u64>>,
     count: u64,
+    found: u64,
 }
 
 impl Rack {
@@ -61,7 +76,47 @@ impl Rack {
         if let Some(entry) = self.entry(segment).filter(|entry| entry.transmission == transmission && !entry.is_lost) {
             entry.is_lost = true;
             self.count += 1;
+            self.found += 1;
             self.lost.push(Reverse(segment));
+        }
+    }
+
+    /// When the transmission was made, if its segment has not been reported, nor sent again since.
+    fn sent_at(&mut self, (transmission, segment): (u64, u64)) -> Option<u64> {
+        self.entry(segment).filter(|entry| entry.transmission == transmission).map(|entry| entry.at)
+    }
+
+    /// RACK_update_reo_wnd.
+    fn reordering_window(&self, flight: &Flight, is_recovering: bool) -> u64 {
+        if !self.is_reordered && (is_recovering || flight.board.sacked() >= DUP_THRESH) { 0 } else { self.least.0 / 4 }
+    }
+
+    /// RACK_detect_loss: what is older than `latest` by more than the reordering window is lost.
+    fn detect(&mut self, now: u64, flight: &Flight, is_recovering: bool) {
+        while let Some(&transmission) = self.order.front()
+            && transmission.0 < self.latest
+        {
+            self.order.pop_front();
+            self.late.push_back(transmission);
+        }
+        self.deadline = NEVER;
+        if self.late.is_empty() {
+            return;
+        }
+        let wait = self.latest_round_trip + self.reordering_window(flight, is_recovering);
+        while let Some(&late) = self.late.front() {
+            if self.sent_at(late).is_some_and(|at| at + wait > now) {
+                break;
+            }
+            self.late.pop_front();
+            self.lose(late.0, late.1);
+        }
+        while let Some(&late) = self.late.back() {
+            if let Some(at) = self.sent_at(late) {
+                self.deadline = at + wait;
+                break;
+            }
+            self.late.pop_back();
         }
     }
 
@@ -81,10 +136,26 @@ impl LossRecovery for Rack {
     const SUMMARY: &'static str = "selective acknowledgements, where what was sent before something that has arrived is lost (RFC 8985)";
     const SELECTIVE: bool = true;
     const TRACKS: bool = true;
+    const IS_BOUNDED: bool = true;
 
     fn new() -> Rack {
-        let (sent, order, lost) = (VecDeque::new(), VecDeque::new(), BinaryHeap::new());
-        Rack { first: 1, sent, transmissions: 0, latest: 0, order, round_trip: None, lost, count: 0 }
+        Rack {
+            first: 1,
+            sent: VecDeque::new(),
+            transmissions: 0,
+            latest: 0,
+            late: VecDeque::new(),
+            order: VecDeque::new(),
+            latest_round_trip: 0,
+            least: (0, 0),
+            highest: 0,
+            is_reordered: false,
+            deadline: NEVER,
+            round_trip: None,
+            lost: BinaryHeap::new(),
+            count: 0,
+            found: 0,
+        }
     }
 
     fn on_sent(&mut self, now: u64, segment: u64) {
@@ -107,9 +178,17 @@ impl LossRecovery for Rack {
         self.keep(segment);
         let Some(entry) = self.entry(segment) else { return };
         let Sent { transmission, at, is_repeated, .. } = std::mem::take(entry);
-        if transmission > self.latest {
+        let round_trip = now - at;
+        if !is_repeated && (self.least.0 == 0 || round_trip <= self.least.0 || now - self.least.1 > LEAST_LASTS) {
+            self.least = (round_trip, now);
+        }
+        self.is_reordered |= segment < self.highest && !is_repeated && transmission > 0;
+        self.highest = self.highest.max(segment + 1);
+        // An earlier arrival than any round trip allows is that of an earlier transmission.
+        if transmission > self.latest && !(is_repeated && round_trip < self.least.0) {
             self.latest = transmission;
-            self.round_trip = (!is_repeated).then(|| now - at);
+            self.latest_round_trip = round_trip;
+            self.round_trip = (!is_repeated).then_some(round_trip);
         }
     }
 
@@ -117,23 +196,25 @@ impl LossRecovery for Rack {
         self.round_trip.take()
     }
 
-    fn on_reports(&mut self, flight: &Flight) {
+    fn on_reports(&mut self, now: u64, flight: &Flight, is_recovering: bool) {
         while self.first < flight.una && !self.sent.is_empty() {
             self.keep(self.first);
             self.sent.pop_front();
             self.first += 1;
         }
-        while let Some(&(transmission, segment)) = self.order.front()
-            && transmission < self.latest
-        {
-            self.order.pop_front();
-            self.lose(transmission, segment);
-        }
+        self.detect(now, flight, is_recovering);
     }
 
-    fn begins(&self, flight: &Flight) -> bool {
-        // Retransmissions of the last recovery that are under way do not begin another.
-        self.count > 0 && (flight.duplicates >= 3 || flight.board.border() > flight.una)
+    fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    fn on_deadline(&mut self, now: u64, flight: &Flight, is_recovering: bool) {
+        self.detect(now, flight, is_recovering);
+    }
+
+    fn begins(&self, _flight: &Flight) -> bool {
+        self.count > 0
     }
 
     fn begin(&mut self, flight: &mut Flight) {
@@ -156,18 +237,24 @@ impl LossRecovery for Rack {
         self.first_lost().or_else(|| flight.has_new().then_some(flight.max))
     }
 
+    fn found(&self, _flight: &Flight) -> u64 {
+        self.found
+    }
+
     fn pipe(&self, flight: &Flight) -> u64 {
         flight.max - flight.una - flight.board.sacked() - self.count
     }
 
     fn on_rto(&mut self, now: u64, flight: &Flight) {
-        while let Some(&(transmission, segment)) = self.order.front() {
-            let sent = self.entry(segment).filter(|entry| entry.transmission == transmission).map_or(0, |entry| entry.at);
-            if sent + flight.round_trip > now {
+        let wait = self.latest_round_trip + self.reordering_window(flight, true);
+        while let Some(&oldest) = self.late.front().or(self.order.front()) {
+            if self.sent_at(oldest).is_some_and(|at| at + wait > now) {
                 break;
             }
-            self.order.pop_front();
-            self.lose(transmission, segment);
+            if self.late.pop_front().is_none() {
+                self.order.pop_front();
+            }
+            self.lose(oldest.0, oldest.1);
         }
         // The first segment has had the whole timeout, though it may have been sent again since.
         if let Some(transmission) = self.entry(flight.una).map(|entry| entry.transmission) {

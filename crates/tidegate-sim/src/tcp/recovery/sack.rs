@@ -21,6 +21,7 @@ impl LossRecovery for Sack {
     const NAME: &'static str = "sack";
     const SUMMARY: &'static str = "selective acknowledgements with an estimate of what is in flight (RFC 2018, RFC 6675)";
     const SELECTIVE: bool = true;
+    const IS_BOUNDED: bool = true;
 
     fn new() -> Sack {
         Sack

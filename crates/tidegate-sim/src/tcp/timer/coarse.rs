@@ -93,6 +93,10 @@ impl RetransmissionTimer for Coarse {
         let ticks = (self.wait() << self.timeouts.min(6)).min(self.maximum);
         (self.tick(now) + u64::from(ticks)) * self.granularity - self.phase
     }
+
+    fn smoothed(&self) -> u64 {
+        u64::from(self.srtt) * self.granularity / 8
+    }
 }
 
 #[cfg(test)]

@@ -72,6 +72,10 @@ impl RetransmissionTimer for Fine {
     fn deadline(&self, now: u64) -> u64 {
         self.backoff.deadline(now, self.wait())
     }
+
+    fn smoothed(&self) -> u64 {
+        self.smoothed / 8
+    }
 }
 
 #[cfg(test)]

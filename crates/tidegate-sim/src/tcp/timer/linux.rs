@@ -92,6 +92,10 @@ impl RetransmissionTimer for Linux {
     fn deadline(&self, now: u64) -> u64 {
         self.backoff.deadline(now, self.wait())
     }
+
+    fn smoothed(&self) -> u64 {
+        self.smoothed / 8
+    }
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ fn rfc_8985_a_timeout_keeps_what_was_reported() {
     play(
         &mut sender,
         "ack 2 sack 4-5 ->
-         timeout  -> 2      | cwnd 1 ssthresh 4.5
-         ack 3    -> 3 6    | cwnd 2
-         ack 6    -> 7 8    | cwnd 3
-         ack 8    -> 9 10 11 | cwnd 4
-         ack 11   -> 12 13 14 15 | cwnd 5",
+         timer    -> 2      | cwnd 4.5 ssthresh 4.5
+         timer    -> 2      | cwnd 1 ssthresh 2.25
+         @901 ack 3    -> 3 6    | cwnd 2
+         @902 ack 6    -> 7 8    | cwnd 3
+         @903 ack 8    -> 9 10   | cwnd 3.666
+         @904 ack 11   -> 11 12 13 14 | cwnd 4.4835",
     );
-    assert_eq!(sender.counts.retransmissions, 7);
+    assert_eq!((sender.counts.retransmissions, sender.counts.timeouts), (8, 1));
     // Without that: 4 and 5 again, as far as the next reports do not tell in time.
     play(
         &mut nine_in_flight(&tcp(CongestionKind::Reno, RecoveryKind::Sack)),
@@ -29,20 +30,18 @@ fn rfc_8985_a_timeout_keeps_what_was_reported() {
 
 #[test]
 fn rfc_8985_a_timeout_takes_for_lost_what_is_older_than_a_round_trip_and_the_first() {
-    let mut sender = nine_in_flight(&Tcp { limited_transmit: true, ..tcp(CongestionKind::Reno, RecoveryKind::Rack) });
-    sender.on_ack(100 * MS, &Ack { next: 3, ..Ack::default() });
-    assert_eq!(sent(&mut sender, 100 * MS), [11]);
-    let mut ack = Ack { next: 3, count: 1, ..Ack::default() };
-    ack.blocks[0] = (4, 5);
-    sender.on_ack(350 * MS, &ack);
-    assert_eq!(sent(&mut sender, 350 * MS), [12]);
-    // SRTT (7 x 100 + 350) / 8, deviation 4 x 50 + (250 - 50): what the round trip of 350 ms makes of it.
-    assert_eq!(sender.deadline(), (100_000 + 131_250 + 400_000) * (MS / 1000));
-    // 11 and 12 were sent less than 350 ms ago: two in flight, and one more than that is the window.
-    assert!(sender.on_timer(400 * MS) || sender.on_timer(sender.deadline()));
-    let now = 440 * MS;
-    assert_eq!(segments(sender.cwnd()), 2.0);
-    assert_eq!(sent(&mut sender, now), [3]);
+    let mut sender = Sender::new(&Tcp { initial_window: 20, ..tcp(CongestionKind::Reno, RecoveryKind::Rack) }, 0);
+    sender.write(0, 9 * u64::from(SEGMENT));
+    assert_eq!(sent(&mut sender, 0).len(), 9);
+    sender.on_ack(100 * MS, &Ack { next: 2, ..Ack::default() });
+    // A round trip of 100 ms and four times a deviation of 50 ms.
+    assert_eq!(sender.deadline(), 400 * MS);
+    sender.write(350 * MS, 2 * u64::from(SEGMENT));
+    assert_eq!(sent(&mut sender, 350 * MS), [10, 11]);
+    // 10 and 11 were sent less than 100 ms ago: two in flight, and one more than that is the window.
+    assert!(sender.on_timer(400 * MS));
+    assert_eq!(segments(sender.cwnd()), 3.0);
+    assert_eq!(sent(&mut sender, 400 * MS), [2]);
 }
 
 #[test]
