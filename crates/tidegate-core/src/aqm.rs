@@ -31,9 +31,12 @@ use crate::units::Time;
 mod codel;
 mod control_law;
 mod parameters;
+mod pie;
+mod proportional_integral;
 
 pub use codel::CoDel;
-pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement};
+pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, Probability, QueueManagement};
+pub use pie::Pie;
 
 /// What an AQM says of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -418,6 +418,7 @@ crate::registry! { $
     pub any AnyAqm;
     match_aqm {
         CoDel = crate::aqm::CoDel;
+        Pie = crate::aqm::Pie;
     }
 }
 

@@ -27,6 +27,15 @@ pub struct AqmSetup {
     pub longest_frame: u32,
 }
 
+impl AqmSetup {
+    /// A target of `usual`, or of one and a half of the longest frame where that takes longer: no shorter one can be kept.
+    pub(super) const fn usual_target(&self, usual: Duration) -> Duration {
+        let frame = self.rate.time_per_byte().ceil(self.longest_frame).picoseconds();
+        let least = frame + frame.div_ceil(2);
+        if least > usual.picoseconds() { Duration::from_picoseconds(least) } else { usual }
+    }
+}
+
 /// What an operator may state; `None` where the algorithm's own default holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AqmParameters {
@@ -38,6 +47,51 @@ pub struct AqmParameters {
     pub ecn: Option<bool>,
     /// Packets that have waited longer are dropped even if they could be marked.
     pub mark_limit: Option<Duration>,
+    /// The time between two updates of the probability.
+    pub update_period: Option<Duration>,
+    /// How strongly the probability follows the distance from the target.
+    pub alpha: Option<Gain>,
+    /// How strongly the probability follows the trend.
+    pub beta: Option<Gain>,
+    /// How long after a quiet time nothing is dropped or marked.
+    pub max_burst: Option<Duration>,
+    /// Up to this probability packets are marked, above it they are dropped.
+    pub ecn_limit: Option<Probability>,
+    /// True if drops that would come soon after one another, or late, are moved apart; true unless given.
+    pub derandomise: Option<bool>,
+    /// True if a delay above 250 ms raises the probability by 2 % more per update; false unless given.
+    pub steep: Option<bool>,
+}
+
+/// A probability, in millionths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Probability(u32);
+
+impl Probability {
+    /// This many millionths; `None` above one.
+    pub const fn from_millionths(millionths: u32) -> Option<Probability> {
+        if millionths > 1_000_000 { None } else { Some(Probability(millionths)) }
+    }
+
+    /// As a binary fraction with `bits` bits behind the point, rounded down.
+    pub(super) const fn fraction(self, bits: u32) -> u64 {
+        (((self.0 as u128) << bits) / 1_000_000) as u64
+    }
+}
+
+/// A gain of a controller in hertz: the change of a probability per second of delay.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Gain(u32);
+
+impl Gain {
+    /// This many thousandths of a hertz; `None` above 1000 Hz.
+    pub const fn from_millihertz(millihertz: u32) -> Option<Gain> {
+        if millihertz > 1_000_000 { None } else { Some(Gain(millihertz)) }
+    }
+
+    pub(super) const fn millihertz(self) -> u32 {
+        self.0
+    }
 }
 
 fields! {
@@ -51,6 +105,20 @@ fields! {
         Ecn = "ecn",
         /// [`AqmParameters::mark_limit`].
         MarkLimit = "mark_limit",
+        /// [`AqmParameters::update_period`].
+        UpdatePeriod = "update_period",
+        /// [`AqmParameters::alpha`].
+        Alpha = "alpha",
+        /// [`AqmParameters::beta`].
+        Beta = "beta",
+        /// [`AqmParameters::max_burst`].
+        MaxBurst = "max_burst",
+        /// [`AqmParameters::ecn_limit`].
+        EcnLimit = "ecn_limit",
+        /// [`AqmParameters::derandomise`].
+        Derandomise = "derandomise",
+        /// [`AqmParameters::steep`].
+        Steep = "steep",
     }
 }
 
@@ -68,6 +136,13 @@ impl AqmParameters {
             AqmField::Interval => self.interval.is_some(),
             AqmField::Ecn => self.ecn.is_some(),
             AqmField::MarkLimit => self.mark_limit.is_some(),
+            AqmField::UpdatePeriod => self.update_period.is_some(),
+            AqmField::Alpha => self.alpha.is_some(),
+            AqmField::Beta => self.beta.is_some(),
+            AqmField::MaxBurst => self.max_burst.is_some(),
+            AqmField::EcnLimit => self.ecn_limit.is_some(),
+            AqmField::Derandomise => self.derandomise.is_some(),
+            AqmField::Steep => self.steep.is_some(),
         }
     }
 
@@ -101,9 +176,7 @@ impl Sojourn {
     /// What is given; a default grows at rates at which packets take long: the target to one and a half of the longest frame, the interval by as
     /// much and to twice the target.
     pub(super) fn of(setup: &AqmSetup, given: &AqmParameters) -> Result<Sojourn, AqmError> {
-        let frame = setup.rate.time_per_byte().ceil(setup.longest_frame).picoseconds();
-        let least = Duration::from_picoseconds((frame + frame.div_ceil(2)).max(TARGET.picoseconds()));
-        let target = given.target.unwrap_or(least);
+        let target = given.target.unwrap_or_else(|| setup.usual_target(TARGET));
         let grown = (INTERVAL + target.saturating_sub(TARGET)).picoseconds().max(2 * target.picoseconds().min(LONGEST.picoseconds()));
         let interval = given.interval.unwrap_or(Duration::from_picoseconds(grown));
         if target == Duration::from_picoseconds(0) || target > LONGEST {

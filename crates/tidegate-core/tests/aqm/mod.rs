@@ -92,3 +92,8 @@ pub const fn milliseconds(ms: u64) -> Time {
 pub const fn rounded(at: Time) -> u64 {
     (at.picoseconds() + 500_000_000) / 1_000_000_000
 }
+
+/// The whole tenths of a millisecond of an instant, rounded.
+pub const fn tenths(at: Time) -> u64 {
+    (at.picoseconds() + 50_000_000) / 100_000_000
+}
