@@ -10,7 +10,7 @@ use tidegate_core::buffer::Reading;
 use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
-use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{Marks, OutOfProfile, ServiceClass, Shares, Stamping};
 use tidegate_core::shaper::Bucket;
 use tidegate_router::{Arbiter, Level};
@@ -149,6 +149,35 @@ registered! {
     GrowthName(Growth), "window growth", "a window growth";
     /// The congestion window after an idle period.
     AfterIdleName(AfterIdle), "window after a silence", "an answer to a silence";
+}
+
+/// An AQM, or one per queue below a scheduler that keeps flows apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AqmChoice {
+    /// This algorithm for the class.
+    Alone(AqmKind),
+    /// This algorithm for each of many queues, which packets are hashed into and which take turns.
+    FairQueueing(AqmKind),
+}
+
+/// An AQM, or a preset with one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AqmName(pub AqmChoice);
+
+/// The presets of fair queueing: name, algorithm, and one sentence.
+const FAIR_QUEUEING: [(&str, AqmKind, &str); 1] = [(
+    "fq-codel",
+    AqmKind::CoDel,
+    "`codel` on each of 1024 queues, which take turns, with sparse flows first (RFC 8290): writes `queues`, `queue_scheduler` and `buffer` unless they are given",
+)];
+
+leaf! {
+    AqmName,
+    "AQM",
+    "an AQM",
+    (AqmKind::ALL.iter().map(|&kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
+        .chain(FAIR_QUEUEING.map(|(name, kind, meaning)| (name, AqmName(AqmChoice::FairQueueing(kind)), meaning)))
+        .collect::<Vec<_>>()
 }
 
 named! {

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
+mod aqm;
 mod calls;
 mod cells;
 mod link;
@@ -21,6 +22,7 @@ mod preset;
 mod set;
 mod source;
 
+pub use aqm::AqmTable;
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable};

@@ -1,7 +1,7 @@
 //! Lists every kind of value. The loader judges a scalar by the name of its leaf, so that all wrong values are reported at once.
 
 use crate::choice::{
-    Admission, ArbiterName, ArrivalsName, BufferName, BusName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding,
+    Admission, AqmName, ArbiterName, ArrivalsName, BufferName, BusName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding,
     KernelName, LateName, LevelName, MarksName, NodeReading, NoiseName, OutOfProfileName, PolicerName, PresetName, ReadingName,
     SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, VariationName, ViolationName,
 };
@@ -32,7 +32,7 @@ macro_rules! leaves {
 
 leaves! {
     Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
-    Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
+    Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
     PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
 }

@@ -44,6 +44,7 @@
 #![warn(missing_docs)]
 
 pub mod admit;
+mod aqm;
 pub mod bounds;
 pub mod diagnostic;
 pub mod guarantee;

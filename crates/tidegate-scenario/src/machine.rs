@@ -31,6 +31,7 @@ use crate::schema::schema_of;
 use crate::source::source;
 use crate::structure;
 use crate::text::read_text;
+use crate::value::Or;
 use crate::value::{At, Block, Name, Percentile};
 use document::{MachineFileTable, MachineFlowTable, MachinePromiseTable, MachineTable, QuestionTable};
 use hardware::Builder;
@@ -44,7 +45,6 @@ use tidegate_router::capacity::Question;
 use tidegate_router::{Invalid, Machine, RouterFlow, Trial};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use value::Or;
 
 mod document;
 mod hardware;

@@ -1,5 +1,6 @@
 //! Checks a policy, the configuration of one output port, and builds the parts of its port.
 
+use crate::aqm::QueueManagement;
 use crate::cells::{adapter, judge as judge_cells};
 use crate::choice::{NodeReading, SchedulerName};
 use crate::contract::{Policing, Wire, police, shape};
@@ -107,6 +108,8 @@ pub struct Class {
     pub reserve: Option<u64>,
     /// The contract of arriving packets.
     pub police: Option<Policing>,
+    /// What keeps its queues short.
+    pub aqm: Option<QueueManagement>,
     /// The code points with which packets leave, by colour.
     pub remarks: [Remark; Remarks::COLOURS],
     /// The contract of leaving packets.
@@ -275,6 +278,7 @@ impl<'a> Resolution<'a> {
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
         let buffers = self.buffers(&tree, &limits);
+        let aqms = self.aqms(&tree);
         self.judge_link();
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
         let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();
@@ -294,19 +298,19 @@ impl<'a> Resolution<'a> {
             Some(cells) => Some(adapter(cells, &self.table.class, &queues, self.rate, self.longest_frame as u32, self.findings)?),
         };
         let setup = PortSetup {
-            aqms: Vec::new(),
-            seed: 0,
             rate: self.rate.value,
             overhead: self.overhead,
             classifier: classifier?,
             policers: policers.iter().map(|policing| policing.as_ref().map(|policing| policing.policer.clone())).collect(),
+            aqms: aqms.iter().map(|aqm| aqm.as_ref().map(|managed| managed.aqm.clone())).collect(),
+            seed: 0,
             buffer: buffers.manager.clone()?,
             scheduler,
             packet_limit: buffers.packet_limit,
             longest_frame: self.longest_frame as u32,
             remarks: Remarks::new(marks),
         };
-        let mut policy = self.policy(&tree, buffers, setup, policers, limits, promises);
+        let mut policy = self.policy(&tree, buffers, setup, policers, aqms, limits, promises);
         if adapter.is_some() {
             // These bounds are those of the packet scheduler.
             policy.bounds.clear();
@@ -496,6 +500,7 @@ impl<'a> Resolution<'a> {
         buffers: Buffers,
         setup: PortSetup,
         policers: Vec<Option<Policing>>,
+        aqms: Vec<Option<QueueManagement>>,
         limits: Vec<Option<Limit>>,
         promises: Vec<Option<Promise>>,
     ) -> Policy {
@@ -508,7 +513,7 @@ impl<'a> Resolution<'a> {
             guarantee: tree.group_guarantee(index).clone(),
             shape: given.shape,
         });
-        let classes = tree.classes.iter().zip(policers).enumerate().map(|(index, (class, police))| {
+        let classes = tree.classes.iter().zip(policers).zip(aqms).enumerate().map(|(index, ((class, police), aqm))| {
             let table = self.table.class.get(index);
             Class {
                 name: class.given.name.clone(),
@@ -524,6 +529,7 @@ impl<'a> Resolution<'a> {
                 partition: buffers.partition_of[index],
                 reserve: table.and_then(|table| table.reserve.as_ref()).map(|at| at.value.0),
                 police,
+                aqm,
                 remarks: setup.remarks.of_class(index),
                 shape: class.given.shape,
                 promise: promises.get(index).copied().flatten(),

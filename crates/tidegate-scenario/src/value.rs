@@ -4,11 +4,13 @@
 
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest, is_control};
 use crate::units::{self, Limit, Period, Ratio, pattern};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use tidegate_core::buffer::Alpha;
 use tidegate_core::units::{Duration, Rate};
@@ -519,3 +521,42 @@ pub(crate) fn one_of<T: Copy>(scalar: &Scalar<'_>, what: &str, known: &[(&'stati
 
 #[cfg(test)]
 mod tests;
+
+/// A value, or a table in its place.
+#[derive(Clone, Debug)]
+pub enum Or<V, T> {
+    Value(V),
+    Table(T),
+}
+
+impl<'de, V: Leaf, T: Deserialize<'de>> Deserialize<'de> for Or<V, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Or<V, T>, D::Error> {
+        struct Either<V, T>(PhantomData<(V, T)>);
+        impl<'de, V: Leaf, T: Deserialize<'de>> Visitor<'de> for Either<V, T> {
+            type Value = Or<V, T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or a table")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Or<V, T>, E> {
+                V::read(&Scalar::Text(text.into())).map(Or::Value).map_err(E::custom)
+            }
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Or<V, T>, M::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Or::Table)
+            }
+        }
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+impl<V: Leaf, T: JsonSchema> JsonSchema for Or<V, T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Or{}", V::NAME, T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (value, table) = (generator.subschema_for::<At<V>>(), generator.subschema_for::<T>());
+        json_schema!({ "anyOf": [value, table] })
+    }
+}

@@ -1,12 +1,13 @@
 //! The tables of the members of a scheduling tree, classes and groups, exactly as they are written; see [`super`].
 
 use super::{
-    BufferTable, CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable, ShapeTable,
+    AqmTable, BufferTable, CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable,
+    ShapeTable,
 };
-use crate::choice::{LateName, SchedulerName, ServiceClassName};
+use crate::choice::{AqmName, LateName, SchedulerName, ServiceClassName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
-use crate::value::{At, Block, Bytes, Name, Whole};
+use crate::value::{At, Block, Bytes, Name, Or, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
@@ -125,6 +126,9 @@ member! {
         /// bring the queue beyond them counts as marked.
         #[schemars(extend("default" = "none: packets are marked by their colour alone", "examples" = ["30 kB"]))]
         pub reserve: Option<At<Bytes>>,
+        /// What keeps its queues short (active queue management): the name of an algorithm, or a table with its parameters.
+        #[schemars(extend("default" = "none: packets are dropped when the buffer is full", "examples" = ["fq-codel", { "kind": "codel", "target": "10 ms" }]))]
+        pub aqm: Option<Block<Or<AqmName, AqmTable>>>,
         /// The partition of the policy that its packets are in, in place of a `buffer` of its own.
         #[schemars(extend("default" = "none", "examples" = ["voice"]))]
         pub partition: Option<At<Name>>,

@@ -1,9 +1,9 @@
 //! The tables of a machine file, exactly as they are written; see [`crate::document`].
 
-use super::value::{Amount, Bandwidth, Frequency, Or, PacketRate, Part, Wake};
+use super::value::{Amount, Bandwidth, Frequency, PacketRate, Part, Wake};
 use crate::choice::{ArbiterName, BusName, KernelName, LevelName, NoiseName, VariationName};
 use crate::document::SourceTable;
-use crate::value::{At, Block, Bytes, Decimal, Name, Percentile, Text, Title, Whole};
+use crate::value::{At, Block, Bytes, Decimal, Name, Or, Percentile, Text, Title, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};

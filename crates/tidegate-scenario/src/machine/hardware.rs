@@ -5,9 +5,10 @@ use super::document::{
     WorkTable,
 };
 use super::tables::Tables;
-use super::value::{Or, Wake as WakeValue};
+use super::value::Wake as WakeValue;
 use crate::choice::{BusKind, KernelKind, NoiseKind, VariationKind};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::value::Or;
 use crate::value::{At, Block, Given, Name, Text, Whole};
 use tidegate_core::units::Duration;
 use tidegate_router::{

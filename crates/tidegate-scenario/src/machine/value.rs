@@ -1,14 +1,8 @@
-//! Values that only machine files have: frequencies, bandwidths, packet rates, plain numbers; and a value or a table in its place.
+//! Values that only machine files have: frequencies, bandwidths, packet rates, plain numbers.
 
 use crate::units::{self, pattern};
-use crate::value::{At, Leaf, Scalar};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use crate::value::{Leaf, Scalar};
 use serde_json::{Value, json};
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 use tidegate_core::units::Duration;
 
 /// Cycles per second.
@@ -115,44 +109,5 @@ impl Leaf for Wake {
                 "expected `interrupt`, `busy`, a duration like \"50 us\" or a table like {{ table = \"wake.txt\" }}, not {other}"
             )),
         }
-    }
-}
-
-/// A value, or a table in its place.
-#[derive(Clone, Debug)]
-pub enum Or<V, T> {
-    Value(V),
-    Table(T),
-}
-
-impl<'de, V: Leaf, T: Deserialize<'de>> Deserialize<'de> for Or<V, T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Or<V, T>, D::Error> {
-        struct Either<V, T>(PhantomData<(V, T)>);
-        impl<'de, V: Leaf, T: Deserialize<'de>> Visitor<'de> for Either<V, T> {
-            type Value = Or<V, T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("text or a table")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Or<V, T>, E> {
-                V::read(&Scalar::Text(text.into())).map(Or::Value).map_err(E::custom)
-            }
-            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Or<V, T>, M::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Or::Table)
-            }
-        }
-        deserializer.deserialize_any(Either(PhantomData))
-    }
-}
-
-impl<V: Leaf, T: JsonSchema> JsonSchema for Or<V, T> {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        format!("{}Or{}", V::NAME, T::schema_name()).into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (value, table) = (generator.subschema_for::<At<V>>(), generator.subschema_for::<T>());
-        json_schema!({ "anyOf": [value, table] })
     }
 }
