@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_scenario::machine::MachineFile;
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, Problems, Scenario};
@@ -88,6 +88,13 @@ pub fn print_disciplines() -> Result<ExitCode, Failure> {
         }),
     );
     section("Buffer managers", &mut BufferKind::ALL.iter().map(|kind| (kind.name(), kind.summary(), String::new())));
+    section(
+        "Active queue management",
+        &mut AqmKind::ALL.iter().map(|kind| {
+            let names: Vec<&str> = kind.requires().iter().chain(kind.accepts()).map(|field| field.name()).collect();
+            (kind.name(), kind.summary(), names.join(", "))
+        }),
+    );
     print(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }

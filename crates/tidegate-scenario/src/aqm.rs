@@ -2,12 +2,12 @@
 
 use crate::choice::{AqmChoice, AqmName};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
-use crate::document::AqmTable;
-use crate::policy::Resolution;
+use crate::document::{AqmTable, PolicyTable};
 use crate::tree::Tree;
-use crate::value::{At, Block, Or};
+use crate::units::Ratio;
+use crate::value::{At, Block, Gain, Or};
 use std::iter::successors;
-use tidegate_core::aqm::{AqmField, AqmParameters, AqmSetup};
+use tidegate_core::aqm::{self, AqmField, AqmParameters, AqmSetup, Probability};
 use tidegate_core::registry::{AnyAqm, AqmKind};
 use tidegate_core::units::Rate;
 
@@ -24,61 +24,53 @@ pub struct QueueManagement {
     pub aqm: AnyAqm,
 }
 
-/// The key of a class: a name, or a table.
-pub(crate) type AqmKey = Block<Or<AqmName, AqmTable>>;
-
 impl Or<AqmName, AqmTable> {
     /// The name that was given.
-    pub(crate) fn name(&self) -> AqmName {
+    pub(crate) fn choice(&self) -> AqmChoice {
         match self {
-            Or::Value(name) => *name,
-            Or::Table(table) => table.kind.value,
+            Or::Value(name) => name.0,
+            Or::Table(table) => table.kind.value.0,
         }
     }
 }
 
-impl Resolution<'_> {
-    /// The AQM of each class of the file.
-    pub fn aqms(&mut self, tree: &Tree) -> Vec<Option<QueueManagement>> {
-        let table = self.table;
-        let mut aqms: Vec<Option<QueueManagement>> = Vec::new();
-        for (index, class) in table.class.iter().enumerate() {
-            let built = class.aqm.as_ref().and_then(|key| {
-                if let Some(cells) = &table.cells {
-                    let problem =
-                        "`aqm` has no effect on a port of cells: cells carry no ECN, and frames are dropped by its buffer manager";
-                    let finding = key.error(problem).context(cells.span.clone(), "the cells");
-                    self.findings.push(finding.help("remove it, or choose a buffer manager that discards frames early"));
-                    return None;
-                }
-                let flows = tree.classes[index].queues as usize;
-                let setup = AqmSetup { flows, rate: self.serving_rate(tree, index), longest_frame: self.longest_frame as u32 };
-                build(key, &setup).map_err(|finding| self.findings.push(finding)).ok()
-            });
-            aqms.push(built);
-        }
-        aqms.resize_with(tree.classes.len(), || None);
-        aqms
+/// The AQM of each class of a tree, at a port with a link of this rate.
+pub(crate) fn aqms(
+    table: &PolicyTable,
+    tree: &Tree,
+    rate: Rate,
+    longest_frame: u32,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<Option<QueueManagement>> {
+    let mut aqms: Vec<Option<QueueManagement>> = Vec::new();
+    for (class, leaf) in table.class.iter().zip(&tree.classes) {
+        let built = class.aqm.as_ref().and_then(|key| {
+            if let Some(cells) = &table.cells {
+                let problem = "`aqm` has no effect on a port of cells: cells carry no ECN, and its buffer manager decides by frames";
+                let finding = key.error(problem).context(cells.span.clone(), "the cells");
+                findings.push(finding.help("remove it, or choose a buffer manager that discards frames early"));
+                return None;
+            }
+            // The innermost shape above its queues says at what rate they are served.
+            let above = successors(leaf.given.parent, |&group| tree.groups[group].0.parent).map(|group| &tree.groups[group].0);
+            let shape = std::iter::once(&leaf.given).chain(above).find_map(|given| given.shape.as_ref());
+            let setup = AqmSetup { flows: leaf.queues as usize, rate: shape.map_or(rate, |shape| shape.rate), longest_frame };
+            build(key, &setup).map_err(|finding| findings.push(finding)).ok()
+        });
+        aqms.push(built);
     }
-
-    /// The rate of the innermost shape that a class is below, or that of the link.
-    fn serving_rate(&self, tree: &Tree, class: usize) -> Rate {
-        let given = &tree.classes[class].given;
-        let above = successors(given.parent, |&group| tree.groups[group].0.parent).map(|group| &tree.groups[group].0);
-        std::iter::once(given).chain(above).find_map(|given| Some(given.shape.as_ref()?.rate)).unwrap_or(self.rate.value)
-    }
+    aqms.resize_with(tree.classes.len(), || None);
+    aqms
 }
 
-fn build(key: &AqmKey, setup: &AqmSetup) -> Result<QueueManagement, Diagnostic> {
-    let (AqmChoice::Alone(kind) | AqmChoice::FairQueueing(kind)) = key.value.name().0;
+fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<QueueManagement, Diagnostic> {
+    let (AqmChoice::Alone(kind) | AqmChoice::FairQueueing(kind)) = key.value.choice();
     let mut parameters = AqmParameters::default();
     if let Or::Table(table) = &key.value {
-        let AqmTable { kind: _, target, interval, ecn, mark_limit } = table;
-        parameters = AqmParameters { target: value(target), interval: value(interval), ecn: value(ecn), mark_limit: value(mark_limit) };
-        let is_used = |field: &AqmField| kind.requires().contains(field) || kind.accepts().contains(field);
-        if let Some(&field) = AqmField::ALL.iter().find(|field| parameters.has(**field) && !is_used(field)) {
-            let users = AqmKind::ALL.iter().filter(|kind| kind.requires().contains(&field) || kind.accepts().contains(&field));
-            let users: Vec<&str> = users.map(|kind| kind.name()).collect();
+        parameters = read(table)?;
+        let is_used = |kind: AqmKind, field: &AqmField| kind.requires().contains(field) || kind.accepts().contains(field);
+        if let Some(&field) = AqmField::ALL.iter().find(|field| parameters.has(**field) && !is_used(kind, field)) {
+            let users: Vec<&str> = AqmKind::ALL.iter().filter(|kind| is_used(**kind, &field)).map(|kind| kind.name()).collect();
             let span = place(table, field).unwrap_or(key.span.clone());
             let finding = Diagnostic::error(span, format!("`{}` is not used by {}", field.name(), kind.name()));
             return Err(finding.help(format!("remove it, or choose {}", alternatives(users))));
@@ -93,8 +85,40 @@ fn build(key: &AqmKey, setup: &AqmSetup) -> Result<QueueManagement, Diagnostic> 
     }
 }
 
-fn value<T: Clone>(at: &Option<At<T>>) -> Option<T> {
-    at.as_ref().map(|at| at.value.clone())
+fn value<T: Copy>(at: &Option<At<T>>) -> Option<T> {
+    at.as_ref().map(|at| at.value)
+}
+
+/// The parameters of the core.
+fn read(table: &AqmTable) -> Result<AqmParameters, Diagnostic> {
+    let AqmTable { kind: _, target, interval, ecn, mark_limit, update_period, alpha, beta, max_burst, ecn_limit, derandomise, steep } =
+        table;
+    Ok(AqmParameters {
+        target: value(target),
+        interval: value(interval),
+        ecn: value(ecn),
+        mark_limit: value(mark_limit),
+        update_period: value(update_period),
+        alpha: gain(alpha),
+        beta: gain(beta),
+        max_burst: value(max_burst),
+        ecn_limit: probability(ecn_limit)?,
+        derandomise: value(derandomise),
+        steep: value(steep),
+    })
+}
+
+fn gain(at: &Option<At<Gain>>) -> Option<aqm::Gain> {
+    at.as_ref().and_then(|at| aqm::Gain::from_millihertz(at.value.0 as u32))
+}
+
+fn probability(at: &Option<At<Ratio>>) -> Result<Option<Probability>, Diagnostic> {
+    let Some(at) = at else { return Ok(None) };
+    let billionths = at.value.billionths();
+    if !billionths.is_multiple_of(1000) {
+        return Err(at.error("a probability has at most four decimals of a percent").help("write it like \"0.0125 %\""));
+    }
+    Ok(Probability::from_millionths((billionths / 1000) as u32))
 }
 
 /// The place of a parameter in its table.
@@ -107,5 +131,12 @@ fn place(table: &AqmTable, field: AqmField) -> Option<Span> {
         AqmField::Interval => span(&table.interval),
         AqmField::Ecn => span(&table.ecn),
         AqmField::MarkLimit => span(&table.mark_limit),
+        AqmField::UpdatePeriod => span(&table.update_period),
+        AqmField::Alpha => span(&table.alpha),
+        AqmField::Beta => span(&table.beta),
+        AqmField::MaxBurst => span(&table.max_burst),
+        AqmField::EcnLimit => span(&table.ecn_limit),
+        AqmField::Derandomise => span(&table.derandomise),
+        AqmField::Steep => span(&table.steep),
     }
 }

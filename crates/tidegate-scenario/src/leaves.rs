@@ -10,7 +10,7 @@ use crate::machine::value::{Amount, Bandwidth, Frequency, PacketRate, Part, Wake
 use crate::overhead::Overhead;
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period, Ratio};
-use crate::value::{AlphaFactor, Bytes, Decimal, LEAF, Leaf, Name, Packets, Percentile, Scalar, Text, Title, WHOLE, whole};
+use crate::value::{AlphaFactor, Bytes, Decimal, Gain, LEAF, Leaf, Name, Packets, Percentile, Scalar, Text, Title, WHOLE, whole};
 use serde_json::Value;
 use tidegate_core::units::{Duration, Rate};
 
@@ -31,7 +31,7 @@ macro_rules! leaves {
 }
 
 leaves! {
-    Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
+    Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Gain, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
     PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake

@@ -1,6 +1,6 @@
 //! Checks a policy, the configuration of one output port, and builds the parts of its port.
 
-use crate::aqm::QueueManagement;
+use crate::aqm::{QueueManagement, aqms};
 use crate::cells::{adapter, judge as judge_cells};
 use crate::choice::{NodeReading, SchedulerName};
 use crate::contract::{Policing, Wire, police, shape};
@@ -278,7 +278,7 @@ impl<'a> Resolution<'a> {
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
         let buffers = self.buffers(&tree, &limits);
-        let aqms = self.aqms(&tree);
+        let aqms = aqms(self.table, &tree, self.rate.value, self.longest_frame as u32, self.findings);
         self.judge_link();
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
         let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();

@@ -1,5 +1,6 @@
 //! Describes a file as text: policies with their trees, links with their load, flows with their promises.
 
+use crate::aqm::QueueManagement;
 use crate::bounds::summarised;
 use crate::choice::NodeReading;
 use crate::contract::{Bursts, counts_frames};
@@ -188,6 +189,7 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         let bursts = police.bursts().map_or(String::new(), |shown| bursts(shown, counts_frames(police.kind)));
         format!("policed to {}{bursts} ({})", print_rate(police.contract.rate), police.kind.name())
     });
+    let aqm = class.aqm.as_ref().map_or(String::new(), managed);
     let partition = class.partition.map(|partition| &policy.partitions[partition]);
     let own = partition.filter(|partition| partition.owner == Owner::Class);
     let named = partition.filter(|partition| partition.owner == Owner::Policy).map(|partition| format!("in {}", partition.name));
@@ -206,11 +208,18 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
             format!("{} of it reserved{}", print_size(bytes), if class.queues == 1 { "" } else { " for each queue" })
         }),
         police,
+        aqm,
         inside.to_owned(),
         remarks,
         shape(&class.shape),
         promise,
     ])
+}
+
+/// An AQM, in words.
+fn managed(aqm: &QueueManagement) -> String {
+    let rate = print_rate(aqm.rate);
+    format!("kept short by {} for {rate}", aqm.kind.name())
 }
 
 /// The cell scheduler, in words.

@@ -103,6 +103,16 @@ const FREQUENCY: Quantity = Quantity {
     hint: |_| None,
 };
 
+const GAIN: Quantity = Quantity {
+    what: "a gain",
+    example: "\"0.125 Hz\"",
+    finest: "0.001 Hz",
+    units: &[("mHz", 1), ("Hz", 1_000)],
+    fractions_from: 1,
+    also: &[],
+    hint: |_| None,
+};
+
 const BANDWIDTH: Quantity = Quantity {
     what: "a bandwidth",
     example: "\"40 GB/s\"",
@@ -134,6 +144,7 @@ pub(crate) mod pattern {
     pub const PERIOD: &str = r"^ *([0-9]+ *slots?|[0-9]+(\.[0-9]+)? *(ps|ns|us|µs|μs|ms|s|min|h)) *$";
     pub const RATIO: &str = r"^ *[0-9]+(\.[0-9]+)? *% *$";
     pub const FREQUENCY: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G)?Hz *$";
+    pub const GAIN: &str = r"^ *[0-9]+(\.[0-9]+)? *m?Hz *$";
     pub const BANDWIDTH: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G|T)?B/s *$";
     pub const PACKET_RATE: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G)?pps *$";
 }
@@ -271,6 +282,14 @@ pub fn ratio(text: &str) -> Result<Ratio, String> {
 /// What is wrong, and what would be right.
 pub fn frequency(text: &str) -> Result<u64, String> {
     within(FREQUENCY.read(text)?, 1_000, 1_000_000_000_000, || format!("the frequency {} is outside 1 kHz to 1000 GHz", text.trim()))
+}
+
+/// Reads the gain of a controller such as `0.125 Hz`, up to 1000 Hz, in thousandths of a hertz.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn gain(text: &str) -> Result<u64, String> {
+    within(GAIN.read(text)?, 0, 1_000_000, || format!("the gain {} is above 1000 Hz", text.trim()))
 }
 
 /// Reads a bandwidth such as `40 GB/s`, in bytes per second, up to 1000 TB/s.

@@ -380,6 +380,7 @@ quantities! {
     Limit, "size or number of packets", pattern::LIMIT, units::limit, "\"250 kB\" or \"1000 packets\"";
     Packets, "number of packets", pattern::COUNT, units::count, "\"1000 packets\"";
     Period, "period", pattern::PERIOD, units::period, "\"4 slots\" or \"20 ms\"";
+    Gain, "gain", pattern::GAIN, units::gain, "\"0.125 Hz\"";
     Ratio, "share", pattern::RATIO, units::ratio, "\"0.1 %\"";
 }
 
@@ -390,6 +391,16 @@ pub struct Bytes(pub u64);
 impl From<u64> for Bytes {
     fn from(bytes: u64) -> Bytes {
         Bytes(bytes)
+    }
+}
+
+/// The gain of a controller, in thousandths of a hertz.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Gain(pub u64);
+
+impl From<u64> for Gain {
+    fn from(millihertz: u64) -> Gain {
+        Gain(millihertz)
     }
 }
 

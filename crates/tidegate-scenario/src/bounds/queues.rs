@@ -99,7 +99,8 @@ impl Overflow {
                 Overflow::Buffer
             } else {
                 let early = buffers.iter().map(|room| room.buffer.kind).find(|&kind| drops_early(kind));
-                Overflow::Never { but: early.map(BufferKind::name) }
+                let aqm = proven.policy(queue.link).classes[queue.class].aqm.as_ref().map(|aqm| aqm.kind.name());
+                Overflow::Never { but: aqm.or(early.map(BufferKind::name)) }
             }
         };
         proven.proof.queues.iter().map(judge).collect()

@@ -1,7 +1,8 @@
 //! The table of an AQM, exactly as it is written; see [`super`].
 
 use crate::choice::AqmName;
-use crate::value::At;
+use crate::units::Ratio;
+use crate::value::{At, Gain};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::Duration;
@@ -14,7 +15,7 @@ pub struct AqmTable {
     #[schemars(extend("examples" = ["codel"]))]
     pub kind: At<AqmName>,
     /// The delay in the queue that it aims at.
-    #[schemars(extend("default" = "5 ms, at least the time of one and a half of the longest frames", "examples" = ["15 ms"]))]
+    #[schemars(extend("default" = "5 ms, 15 ms for `pie`; at least the time of one and a half of the longest frames", "examples" = ["15 ms"]))]
     pub target: Option<At<Duration>>,
     /// How long delays may stay above the target before anything is dropped or marked: the round-trip time of the longest paths.
     #[schemars(extend("default" = "100 ms, and as much more as the target is above 5 ms", "examples" = ["300 ms"]))]
@@ -25,4 +26,25 @@ pub struct AqmTable {
     /// Packets that have waited longer are dropped even if they could be marked, so that senders that ignore marks cannot fill the buffer.
     #[schemars(extend("default" = "the interval", "examples" = ["1 s"]))]
     pub mark_limit: Option<At<Duration>>,
+    /// For `pie`: the time between two updates of the probability with which packets are dropped or marked.
+    #[schemars(extend("default" = "15 ms", "examples" = ["7.5 ms"]))]
+    pub update_period: Option<At<Duration>>,
+    /// For `pie`: how strongly the probability follows the distance of the delay from the target, in probability per second of delay.
+    #[schemars(extend("default" = "0.125 Hz", "examples" = ["0.25 Hz"]))]
+    pub alpha: Option<At<Gain>>,
+    /// For `pie`: how strongly the probability follows the trend of the delay.
+    #[schemars(extend("default" = "1.25 Hz", "examples" = ["2.5 Hz"]))]
+    pub beta: Option<At<Gain>>,
+    /// For `pie`: for how long after a quiet time nothing is dropped or marked.
+    #[schemars(extend("default" = "150 ms", "examples" = ["100 ms"]))]
+    pub max_burst: Option<At<Duration>>,
+    /// For `pie`: up to this probability packets are marked; above it they are dropped even if they could be marked.
+    #[schemars(extend("default" = "10 %", "examples" = ["25 %"]))]
+    pub ecn_limit: Option<At<Ratio>>,
+    /// For `pie`: whether drops that would come soon after one another, or late, are moved apart (RFC 8033, section 5.4).
+    #[schemars(extend("default" = true))]
+    pub derandomise: Option<At<bool>>,
+    /// For `pie`: whether a delay above 250 ms raises the probability by 2 % more with each update, as Linux has it.
+    #[schemars(extend("default" = false))]
+    pub steep: Option<At<bool>>,
 }

@@ -36,6 +36,13 @@ impl Judge<'_> {
         if class.police.as_ref().is_some_and(|police| police.ceiling().is_some()) {
             return Err(because(format!("the policer of class `{}` may discard", class.name)));
         }
+        if let Some(aqm) = &class.aqm {
+            return Err(because(format!(
+                "the AQM of class `{}`, {}, may drop packets to tell their senders of congestion",
+                class.name,
+                aqm.kind.name()
+            )));
+        }
         if class.parameters.service.is_some_and(|request| request.droppable) {
             return Err(because(format!("class `{}` drops late packets", class.name)));
         }
