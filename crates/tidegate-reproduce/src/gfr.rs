@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `network` | the network of Figure 2, and what the sources got in it |
+//! | `bounds` | what is proven of the sources there |
 //! | `report` | the cases that were run, and what their figures have in common |
 //! | `equal` | Figure 3: equal shares |
 //! | `unequal` | Figures 4 and 5, Table 1: unequal shares |
@@ -18,6 +19,7 @@
 use crate::experiment::{Experiment, Plan};
 
 mod beyond;
+mod bounds;
 mod decisions;
 mod equal;
 mod network;

@@ -108,8 +108,13 @@ fn lengths(source: &Source) -> (u64, u64) {
 
 /// The rows of flows with these names and bounds beside the largest delays of one replication. Flows of one name share a row.
 pub fn beside(flows: &[(String, Proven)], replication: u32, run: &Replication) -> Vec<FlowBound> {
+    beside_delays(flows, replication, run.flows.iter().map(|flow| flow.longest))
+}
+
+/// The same with the packets themselves.
+pub fn beside_delays(flows: &[(String, Proven)], replication: u32, delays: impl Iterator<Item = Option<LongestDelay>>) -> Vec<FlowBound> {
     let mut rows = Vec::new();
-    for ((name, proven), flow) in flows.iter().zip(&run.flows) {
+    for ((name, proven), longest) in flows.iter().zip(delays) {
         let packet = |LongestDelay { number, created, delay }| PacketResult {
             replication,
             number,
@@ -117,7 +122,7 @@ pub fn beside(flows: &[(String, Proven)], replication: u32, run: &Replication) -
             left_ps: created + delay,
             delay_ps: delay,
         };
-        add(&mut rows, row(name.clone(), proven, flow.longest.map(packet)));
+        add(&mut rows, row(name.clone(), proven, longest.map(packet)));
     }
     rows
 }

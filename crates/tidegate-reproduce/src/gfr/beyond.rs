@@ -2,7 +2,7 @@
 
 use super::network::{CATEGORIES, Case, Hosts, Mechanisms, Results, Sends};
 use super::report::{
-    KEPT, categories_chart, category_heads, category_row, kept, notes, options, run_all, verdict, verdict_table, with_interval,
+    KEPT, add_bounds, categories_chart, category_heads, category_row, kept, notes, options, run_all, verdict, verdict_table, with_interval,
 };
 use crate::figure::{Axis, Figure, Table};
 use crate::prose;
@@ -11,6 +11,7 @@ pub(super) fn today(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = prose::figure(prose::GFR, "today");
     figure.notes.splice(0..0, notes());
     let results = options(Hosts::Cubic, progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     figure.tables.push(verdict_table("What each category got of its target", &results, false));
     let names = Mechanisms::ALL.map(Mechanisms::name);
     figure.charts.push(categories_chart(&names, &results, Axis::linear("target (Mbit/s)"), &CATEGORIES));
@@ -40,6 +41,7 @@ pub(super) fn round_trips(progress: &dyn Fn(f64)) -> Figure {
         ..Case::unequal(mechanisms, 24_000)
     };
     let results = run_all(&runs.iter().map(case).collect::<Vec<_>>(), progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let name = |&(hosts, mechanisms): &(Hosts, Mechanisms)| {
         format!("{}, {}", mechanisms.name(), if hosts == Hosts::Paper { "SACK of 1998" } else { "CUBIC" })
     };
@@ -76,6 +78,7 @@ pub(super) fn short_flows(progress: &dyn Fn(f64)) -> Figure {
     figure
         .note(&[&format!("A guarantee counts as kept if every category of endless sources gets {} to {} of its target.", KEPT.0, KEPT.1)]);
     let results = run_all(&Mechanisms::ALL.map(with_short), progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let is_endless = |source: usize| source < 3 * CATEGORIES.len();
     let endless: Vec<Results> = results.iter().map(|results| results.of(is_endless)).collect();
     let mut head = category_heads("option");

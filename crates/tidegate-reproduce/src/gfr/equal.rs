@@ -1,7 +1,7 @@
 //! Figure 3: equal shares by selective drop, and the settings that bring the farthest source closer to the mean.
 
 use super::network::{CLOCK, Case, Clock, Results};
-use super::report::{notes, run_all, with_interval};
+use super::report::{add_bounds, notes, run_all, with_interval};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use crate::prose;
 
@@ -33,6 +33,7 @@ pub(super) fn figure_3(progress: &dyn Fn(f64)) -> Figure {
     figure.notes.splice(0..0, notes());
     let cases = RUNS.map(|run| Case::equal(run.sources, run.cells));
     let results = run_all(&cases, progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let mut rows = Vec::new();
     let mut curves = ["mean", "mean and deviation", "mean less deviation"].map(Curve::new);
     for (number, (run, results)) in RUNS.iter().zip(&results).enumerate() {
@@ -102,6 +103,7 @@ pub(super) fn open_settings(progress: &dyn Fn(f64)) -> Figure {
     ];
     let (names, cases): (Vec<_>, Vec<_>) = settings.into_iter().unzip();
     let results = run_all(&cases, progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let rows = names.iter().zip(&results).map(|(name, results)| [vec![(*name).to_owned()], spread(results, 8.2)].concat()).collect();
     figure.gates.push(Gate::at_most("Z = 1: farthest source of a run", "of the mean", results[2].farthest().mean, WITHIN));
     let others = results.iter().zip(&cases).filter(|(_, case)| case.scaling != 100).map(|(results, _)| results.farthest().mean).collect();

@@ -11,7 +11,7 @@ use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_sim::Holding;
 use tidegate_sim::source::Cbr;
-use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, Replication};
+use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, LongestDelay, Replication};
 use tidegate_sim::tcp::{
     AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers,
 };
@@ -20,7 +20,7 @@ use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, Li
 /// Bytes of a cell.
 pub const CELL: u32 = 53;
 /// Bytes of a segment.
-const SEGMENT: u32 = 1024;
+pub const SEGMENT: u32 = 1024;
 /// TCP, IP and LLC/SNAP: the headers that AAL5 carries with a segment.
 const HEADERS: u32 = 20 + 20 + 8;
 /// Cells of a segment.
@@ -230,6 +230,8 @@ impl Case {
             all.mean().map_or(f64::NAN, |seconds| seconds * 1e3)
         };
         Results {
+            case: self.clone(),
+            longest: outcome.replications.iter().map(|run| run.flows.iter().map(|flow| flow.longest).collect()).collect(),
             targets: self.targets.clone(),
             rates: rates(&|flow| flow.tcp.as_ref().map_or(data(flow.delivered), |tcp| rate(tcp.delivered as f64))),
             untagged: rates(&|flow| data(flow.delivered_untagged())),
@@ -393,13 +395,18 @@ fn address(source: usize) -> u32 {
     0x0A00_0000 + source as u32
 }
 
-fn mbps(rate: f64) -> Rate {
+/// A rate in Mbit/s.
+pub fn mbps(rate: f64) -> Rate {
     Rate::new((rate * 1e6) as u64).expect("rates of this experiment are those of links")
 }
 
 /// What the sources got, by seed.
 #[derive(Clone, Debug)]
 pub struct Results {
+    /// What was run.
+    pub case: Case,
+    /// By seed and source, the packet with the largest delay.
+    pub longest: Vec<Vec<Option<LongestDelay>>>,
     targets: Vec<f64>,
     /// By seed and source, in Mbit/s of data delivered in order.
     rates: Vec<Vec<f64>>,
@@ -446,6 +453,8 @@ impl Results {
     pub fn of(&self, part: impl Fn(usize) -> bool) -> Results {
         let pick = |values: &Vec<f64>| values.iter().enumerate().filter(|&(source, _)| part(source)).map(|(_, &value)| value).collect();
         Results {
+            case: self.case.clone(),
+            longest: self.longest.clone(),
             targets: pick(&self.targets),
             rates: self.rates.iter().map(pick).collect(),
             untagged: self.untagged.iter().map(pick).collect(),

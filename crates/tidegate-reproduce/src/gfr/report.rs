@@ -1,7 +1,9 @@
 //! What the figures have in common: cases that are run once, notes, tables, charts and gates.
 
+use super::bounds;
 use super::network::{CATEGORIES, Case, Hosts, Mechanisms, Results, SEEDS, TCP_SHARE};
-use crate::figure::{Axis, Chart, Curve, Gate, Panel, Table};
+use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::proven::{beside_delays, join, named};
 use std::cell::RefCell;
 use tidegate_sim::Estimate;
 
@@ -54,6 +56,15 @@ pub fn run_all(cases: &[Case], progress: &dyn Fn(f64)) -> Vec<Results> {
         results
     };
     cases.iter().enumerate().map(run).collect()
+}
+
+/// Adds what is proven of the sources of a run, beside their largest delays, to those of the runs of this name before.
+pub fn add_bounds(figure: &mut Figure, run: &str, results: &Results) {
+    let proven = bounds::of(&results.case);
+    for (seed, longest) in (1..).zip(&results.longest) {
+        let rows = beside_delays(&proven, seed, longest.iter().copied());
+        join(&mut figure.bounds, named(run, &rows).collect());
+    }
 }
 
 /// One curve per run of what the categories got, and the target.

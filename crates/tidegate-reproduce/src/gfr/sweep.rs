@@ -1,7 +1,7 @@
 //! What the paper tried without giving figures: the threshold R, and low load.
 
 use super::network::{CATEGORIES, Case, Mechanisms, Results};
-use super::report::{BUFFERS, categories_chart, category_heads, category_row, means, notes, run_all};
+use super::report::{BUFFERS, add_bounds, categories_chart, category_heads, category_row, means, notes, run_all};
 use crate::figure::{Axis, Figure, Gate, Table};
 use crate::prose;
 
@@ -17,6 +17,7 @@ pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
     figure.notes = notes();
     let case = |threshold| Case { threshold: Some(threshold), ..Case::unequal(Mechanisms::new(true, true, false), BUFFERS[0]) };
     let results = run_all(&THRESHOLDS.map(case), progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let names = THRESHOLDS.map(|threshold| format!("R = 0.{threshold:02} K"));
     let rows = names.iter().zip(&results).map(|(name, results)| {
         let mut row = category_row(name, results);
@@ -60,6 +61,7 @@ pub(super) fn utilisation(progress: &dyn Fn(f64)) -> Figure {
         Case { targets: case.targets.iter().map(|target| target * load as f64 / 100.0).collect(), seeds: 4, ..case }
     };
     let results = run_all(&runs.iter().map(case).collect::<Vec<_>>(), progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let names: Vec<String> = runs.iter().map(|(mechanisms, load)| format!("{}, {load} % of the targets", mechanisms.name())).collect();
     let rows = names.iter().zip(&results).map(|(name, results)| category_row(name, results)).collect();
     figure.tables.push(Table { title: "What each category got of its minimum rate".into(), head: category_heads("option"), rows });

@@ -3,7 +3,7 @@
 use super::beyond::with_short;
 use super::decisions;
 use super::network::{Case, Mechanisms, Results, Sends};
-use super::report::{DONE, means, run_all, tagged_share};
+use super::report::{DONE, add_bounds, means, run_all, tagged_share};
 use super::untagged::{beside, is_tagging};
 
 /// Four seconds suffice to tell the options apart, though not for the paper's figures.
@@ -50,6 +50,21 @@ fn accounting_protects_sources_that_tag_from_those_that_overload() {
     // Sources that tag nothing send untagged frames only.
     let others = accounted.of(|source| !is_tagging(source));
     assert_eq!(means(&others.untagged().categories()), means(&others.categories()));
+}
+
+/// One queue for all, and a queue for each: the buffer bounds what overloads.
+#[test]
+fn no_frame_of_a_source_that_overloads_is_later_than_a_full_buffer_allows() {
+    for (mechanisms, least) in [(Mechanisms::new(false, false, false), 0.9), (Mechanisms::new(false, false, true), 0.2)] {
+        let results = Case { seconds: 4, seeds: 1, ..beside(Sends::Regardless, mechanisms) }.run();
+        let mut figure = crate::figure::Figure::new("test", "", "");
+        add_bounds(&mut figure, "", &results);
+        let (constant, tcp): (Vec<_>, Vec<_>) = figure.bounds.iter().partition(|row| row.flow.starts_with("constant"));
+        assert_eq!((constant.len(), tcp.len()), (5, 1));
+        assert_eq!(tcp[0].bound.reason.as_deref(), Some("source `tcp` is not limited"));
+        let largest = constant.iter().map(|row| row.bound.ratio.unwrap()).fold(0.0, f64::max);
+        assert!((least..=1.0).contains(&largest), "{constant:?}");
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::network::{CATEGORIES, Case, Hosts, Mechanisms, Results, TCP_SHARE};
 use super::report::{
-    BUFFERS, KEPT, VERDICTS, categories_chart, category_heads, category_row, kept, means, notes, options, run_all, tagged_share,
-    verdict_table,
+    BUFFERS, KEPT, VERDICTS, add_bounds, categories_chart, category_heads, category_row, kept, means, notes, options, run_all,
+    tagged_share, verdict_table,
 };
 use crate::figure::{Axis, Figure, Gate, Table};
 use crate::prose;
@@ -13,6 +13,7 @@ fn unequal(id: &'static str, mechanisms: Mechanisms, progress: &dyn Fn(f64)) -> 
     let mut figure = prose::figure(prose::GFR, id);
     figure.notes = notes();
     let results = run_all(&BUFFERS.map(|cells| Case::unequal(mechanisms, cells)), progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     let names = BUFFERS.map(|cells| format!("{cells} cells"));
     let rows = names.iter().zip(&results).map(|(name, results)| category_row(name, results)).collect();
     let title = "What each category got of its target".into();
@@ -112,6 +113,7 @@ pub(super) fn table_1(progress: &dyn Fn(f64)) -> Figure {
          early packet discard (9 tenths). K is 24,000 cells.",
     ]);
     let results = options(Hosts::Paper, progress);
+    results.iter().for_each(|results| add_bounds(&mut figure, "", results));
     for ((mechanisms, results), published) in Mechanisms::ALL.into_iter().zip(&results).zip(VERDICTS) {
         if let Some(published) = published {
             let found = f64::from(u8::from(kept("", results).passed()));

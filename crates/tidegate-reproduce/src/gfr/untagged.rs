@@ -1,7 +1,7 @@
 //! The notes of Table 1: guarantees for untagged frames.
 
 use super::network::{CATEGORIES, Case, Mechanisms, Results, Sends};
-use super::report::{KEPT, categories_chart, category_heads, kept, means, notes, run_all, verdict, with_interval};
+use super::report::{KEPT, add_bounds, categories_chart, category_heads, kept, means, notes, run_all, verdict, with_interval};
 use crate::figure::{Axis, Figure, Gate, Table};
 use crate::prose;
 use tidegate_sim::Estimate;
@@ -53,8 +53,13 @@ pub(super) fn clp0(progress: &dyn Fn(f64)) -> Figure {
     let scheduled: Vec<Mechanisms> = Mechanisms::ALL.into_iter().filter(|mechanisms| mechanisms.queueing).collect();
     let cases = Mechanisms::ALL.iter().map(|&mechanisms| beside(Sends::Regardless, mechanisms));
     let cases: Vec<Case> = cases.chain(scheduled.iter().map(|&mechanisms| beside(Sends::Endless, mechanisms))).collect();
-    let results: Vec<(Results, Estimate)> =
-        run_all(&cases, progress).into_iter().map(|results| (results.of(is_tagging), results.total())).collect();
+    let results = run_all(&cases, progress);
+    for (number, results) in results.iter().enumerate() {
+        let beside = if number < Mechanisms::ALL.len() { "sources that overload" } else { "TCP" };
+        let option = results.case.mechanisms.map(Mechanisms::name).unwrap_or_default();
+        add_bounds(&mut figure, &format!("{option} beside {beside}"), results);
+    }
+    let results: Vec<(Results, Estimate)> = results.into_iter().map(|results| (results.of(is_tagging), results.total())).collect();
     let (overloaded, tcp) = results.split_at(Mechanisms::ALL.len());
     for ((mechanisms, (tagging, _)), published) in Mechanisms::ALL.into_iter().zip(overloaded).zip(UNTAGGED_VERDICTS) {
         if let Some(published) = published {

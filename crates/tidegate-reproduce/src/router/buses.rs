@@ -1,7 +1,7 @@
 //! Three interfaces on one bus: round robin, WF2Q+ and the guard: the question of Figures 4.8 to 4.11.
 
 use super::systems::{OURS, between};
-use super::trials::{Case, by_point, constant, kept, mean, mean_delay, quantile, rate, run_all};
+use super::trials::{Case, by_point, constant, figure_of_bus, kept, mean, mean_delay, quantile, rate, run_all};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_core::units::Duration;
 use tidegate_router::{Arbiter, Bus, BusGuard, Machine, Overheads, Pci, RouterFlow, RouterOutcome, Trial};
@@ -177,7 +177,7 @@ pub fn misbehaving_gates(runs: &[BusRun], points: &[Vec<RouterOutcome>]) -> Vec<
 
 /// Figures 4.8 and 4.9.
 pub fn division(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("bus", "One flow sends three times its share of the bus", "Figures 4.8 and 4.9");
+    let mut figure = figure_of_bus("bus", "One flow sends three times its share of the bus", "Figures 4.8 and 4.9");
     figure.paper_says(&["A round robin of frames does not protect flows of short frames; the guard does, nearly as a fair bus would."]);
     figure.note(&[
         OURS,
@@ -233,7 +233,7 @@ pub fn period_runs(periods: &[u64], milliseconds: u64, seeds: u64) -> Vec<BusRun
 
 /// Figure 4.10.
 pub fn period(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("period", "The period of the guard", "Figure 4.10");
+    let mut figure = figure_of_bus("period", "The period of the guard", "Figure 4.10");
     figure.paper_says(&["The period trades delay for the time that the guard costs."]);
     figure.note(&[
         OURS,
@@ -292,7 +292,7 @@ const BURSTS: [(&str, Traffic); 4] = [
 
 /// Figure 4.11 and section 4.4.5.
 pub fn bursts(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("bursts", "On/off traffic on the three buses", "Figure 4.11 and section 4.4.5");
+    let mut figure = figure_of_bus("bursts", "On/off traffic on the three buses", "Figure 4.11 and section 4.4.5");
     figure.paper_says(&["With bursty traffic the guard divides the bus as a fair arbiter would."]);
     figure.note(&[
         OURS,

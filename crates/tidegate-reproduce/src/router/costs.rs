@@ -1,7 +1,7 @@
 //! What the costs of a stage depend on, and which resource limits: Figures 3.12 to 3.15.
 
 use super::systems::{Build, OURS, System};
-use super::trials::constant;
+use super::trials::{constant, figure};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_router::capacity::{Question, capacity};
 use tidegate_router::ceilings::{Ceilings, Resource};
@@ -63,7 +63,7 @@ pub fn fit_gates() -> (Vec<Gate>, StageFit) {
 
 /// Figures 3.12 to 3.14.
 pub fn regression(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("regression", "What the cost of a stage depends on", "Figures 3.12 to 3.14");
+    let mut figure = figure("regression", "What the cost of a stage depends on", "Figures 3.12 to 3.14");
     figure.paper_says(&[
         "Costs grow with the length of packets and the size of the table, and fall with the clock as far as memory lets them.",
     ]);
@@ -130,7 +130,7 @@ pub fn limit_gates(limits: &[((Resource, f64), f64); 2]) -> Vec<Gate> {
 
 /// Figure 3.15.
 pub fn capacities(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("capacity", "Which resource limits, and what is forwarded without loss", "Figure 3.15");
+    let mut figure = figure("capacity", "Which resource limits, and what is forwarded without loss", "Figure 3.15");
     figure.note(&[
         OURS,
         "The ceiling of each resource follows from the machine's description; what is forwarded without loss is found by trials, as `tidegate model` does.",

@@ -1,7 +1,7 @@
 //! How much of the machine a model needs: Figures 3.9 to 3.11.
 
 use super::systems::{OURS, between};
-use super::trials::{Case, poisson, run_all};
+use super::trials::{Case, figure, poisson, run_all};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_core::units::Duration;
 use tidegate_router::{Fidelity, Machine, RouterOutcome, Trial, Variation};
@@ -73,7 +73,7 @@ pub fn gates(loads: &[f64], compared: &[([f64; 5], Vec<RouterOutcome>)]) -> Vec<
 
 /// Figures 3.9 to 3.11.
 pub fn fidelity(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("fidelity", "How much of the machine a model needs", "Figures 3.9 to 3.11");
+    let mut figure = figure("fidelity", "How much of the machine a model needs", "Figures 3.9 to 3.11");
     figure.paper_says(&[
         "A station per level is as good as one per function; a single queue is not. The costs of one packet are correlated.",
     ]);

@@ -1,7 +1,7 @@
 //! Receive livelock, polling, quotas and feedback: the question of Figures 3.18 and 3.19.
 
 use super::systems::{Build, OURS, System, between};
-use super::trials::{Case, Extent, by_point, constant, mean, run_all, total};
+use super::trials::{Case, Extent, by_point, constant, figure, mean, run_all, total};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_core::units::Duration;
 use tidegate_router::{Feedback, Kernel, Level, Machine, RouterOutcome, Stage, Wake};
@@ -81,7 +81,7 @@ pub fn gates(points: &[Vec<RouterOutcome>], loads: &[f64]) -> Vec<Gate> {
 
 /// Forwarded over offered, for six kernels.
 pub fn livelock(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("livelock", "Receive livelock, and what polling makes of it", "Figures 3.18 and 3.19");
+    let mut figure = figure("livelock", "Receive livelock, and what polling makes of it", "Figures 3.18 and 3.19");
     figure.paper_says(&["An interrupt-driven kernel forwards less the more it is offered; a polling kernel with quotas does not."]);
     figure.note(&[
         OURS,

@@ -1,6 +1,6 @@
 //! Closed forms and transcripts: what the machine has to do before any figure counts.
 
-use super::trials::{Case, Extent, constant, poisson, run_all, total};
+use super::trials::{Case, Extent, constant, figure, poisson, run_all, total};
 use crate::figure::{Figure, Gate, Table};
 use std::sync::Arc;
 use tidegate_core::guard::{Activity, Guard, GuardSettings, GuardedFlow, Vacancies};
@@ -309,7 +309,7 @@ pub fn all(extent: Extent) -> (Vec<Gate>, Table) {
 
 /// The rules of the machine.
 pub fn rules(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("rules", "Closed forms and transcripts", "Figure 4.7; the others are ours");
+    let mut figure = figure("rules", "Closed forms and transcripts", "Figure 4.7; the others are ours");
     figure.note(&[
         "Receive livelock without entry costs (B1), a PCI bus (B2), the guard's transcripts (B4, B10), M/M/1 with preemptive-resume priorities (B6), gated \
          batches with vacations (B9).",

@@ -1,6 +1,6 @@
 //! Beyond the thesis: the receive queues of one interface share a PCI Express link, under round robin and under the guard.
 
-use super::trials::{Case, Extent, by_point, constant, kept, mean, mean_delay, quantile, run_all};
+use super::trials::{Case, Extent, by_point, constant, figure_of_bus, kept, mean, mean_delay, quantile, run_all};
 use crate::figure::{Figure, Gate, Table};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_router::{Bus, BusGuard, Machine, Nic, Overheads, PcieLink, RouterOutcome, Trial};
@@ -70,7 +70,7 @@ pub fn gates(points: &[Vec<RouterOutcome>]) -> Vec<Gate> {
 /// Three receive queues of an interface of 100 Gbit/s.
 pub fn receive_queues(progress: &dyn Fn(f64)) -> Figure {
     let source = "not in the thesis";
-    let mut figure = Figure::new("receive-queues", "Three receive queues of one interface share a PCI Express link", source);
+    let mut figure = figure_of_bus("receive-queues", "Three receive queues of one interface share a PCI Express link", source);
     figure.note(&[
         "The interface has 100 Gbit/s, the link 57.9 Gbit/s of transaction-layer packets (generation 3, 8 lanes). Its direct memory access takes the \
          queues' frames in turn.",

@@ -1,7 +1,7 @@
 //! Two conflicts of processor shares: how much input gets, and how long a process runs: the question of Figures 3.20 and 3.21.
 
 use super::systems::{Build, OURS, System, point, shares};
-use super::trials::{Case, Extent, by_point, kept, mean, quantile, run_all, total};
+use super::trials::{Case, Extent, by_point, figure, kept, mean, quantile, run_all, total};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_router::{Machine, RouterOutcome};
 
@@ -60,7 +60,7 @@ pub fn batch_gates(points: &[Vec<RouterOutcome>]) -> Vec<Gate> {
 
 /// Both conflicts.
 pub fn conflicts(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("shares", "Two conflicts of processor shares", "Figures 3.20 and 3.21");
+    let mut figure = figure("shares", "Two conflicts of processor shares", "Figures 3.20 and 3.21");
     figure.paper_says(&["Shares of the processor need a balance between input and flows, and a compromise between throughput and delay."]);
     figure.note(&[
         OURS,

@@ -1,6 +1,6 @@
 //! The two systems under four kernels: Figures 3.17, 3.19, 3.21 and 4.12, and the parameters around them.
 
-use super::trials::{Case, Extent, by_point, constant, forwarded, kept, mean, quantile, run_all, total};
+use super::trials::{Case, Extent, by_point, constant, figure, forwarded, kept, mean, quantile, run_all, total};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_router::{BusGuard, Kernel, Machine, RouterOutcome};
 
@@ -175,7 +175,7 @@ pub const OURS: &str =
 
 /// Systems one and two under four kernels.
 pub fn two_systems(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure = Figure::new("two-systems", "Three flows through two systems under four kernels", "Figures 3.17, 3.19, 3.21 and 4.12");
+    let mut figure = figure("two-systems", "Three flows through two systems under four kernels", "Figures 3.17, 3.19, 3.21 and 4.12");
     figure.paper_says(&[
         "A router limited by its processor is protected by shares of the processor, one limited by its bus by the guard of the bus.",
     ]);
@@ -235,8 +235,7 @@ fn chart(system: System, name: &str, sweeps: &[Sweep; 4]) -> Chart {
 
 /// The part of the bus that the guard gives out.
 pub fn efficiency(progress: &dyn Fn(f64)) -> Figure {
-    let mut figure =
-        Figure::new("efficiency", "The part of the bus that the guard gives out", "section 4.5, without a figure in the captions");
+    let mut figure = figure("efficiency", "The part of the bus that the guard gives out", "section 4.5, without a figure in the captions");
     figure.note(&[
         OURS,
         "Each frame crosses the bus twice. Three receive channels are three agents of the round robin beside one transmitter: without the guard they take three \

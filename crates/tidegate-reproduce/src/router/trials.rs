@@ -1,10 +1,34 @@
 //! Trials of machines, several at once: their order and results do not depend on the number of threads.
 
+use crate::figure::Figure;
+use crate::proven::row;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tidegate_bounds::quantity::NoBound;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_router::{Machine, RouterFlow, RouterOutcome, Trial, run};
 use tidegate_sim::source::{Cbr, LengthDistribution, Poisson, Source};
+
+/// Why no flow through the processor has a bound.
+const PROCESSOR: NoBound = NoBound::Because("costs of packets and pauses of the processor are random, so no service is sure");
+
+/// Why no flow that crosses a bus alone has a bound.
+const BUS: NoBound = NoBound::Because("frames, descriptors and grants share the bus, and no service curve of it is known");
+
+/// A figure without content, of flows that pass the processor.
+pub fn figure(id: &'static str, title: &str, source: &'static str) -> Figure {
+    unproven(Figure::new(id, title, source), PROCESSOR)
+}
+
+/// A figure without content, of flows that the host takes at once behind the bus.
+pub fn figure_of_bus(id: &'static str, title: &str, source: &'static str) -> Figure {
+    unproven(Figure::new(id, title, source), BUS)
+}
+
+fn unproven(mut figure: Figure, reason: NoBound) -> Figure {
+    figure.bounds.push(row("every flow".to_owned(), &Err(reason), None));
+    figure
+}
 
 /// A machine, its flows and how they are tried.
 #[derive(Clone, Debug)]

@@ -1,12 +1,16 @@
 //! Figures 12 and 13: bandwidth and queueing delay of an end system.
 
 use super::host::{BACKLOGGED, BURST, FRAMES, Host, Production, WINDOWS, WRITING, decisions};
-use super::workload::{Run, beside, name};
+use super::workload::{Run, beside, name, unproven};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
 use crate::prose;
+use tidegate_bounds::quantity::NoBound;
 
 /// The paper's bandwidths, in Mbyte/s.
 const PUBLISHED: [f64; 4] = [47.15, 47.15, 95.3, 188.6];
+
+/// Why nothing is proven of the delay of a frame.
+const ALL_THERE: NoBound = NoBound::Because("all of its frames are there before the first is sent");
 
 /// The pause that the paper states.
 const ONE_MILLISECOND: Production = Production { pause: 1000.0, turn: 250 };
@@ -50,6 +54,7 @@ pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     let run = &decisions(progress);
     let host = Host::new(ONE_MILLISECOND);
     let mut figure = prose::figure(prose::SHARESTREAMS, "figure-12");
+    figure.bounds.push(unproven("a stream", ALL_THERE));
     figure.notes.splice(0..0, parameters());
     let ideal = [1.0, 1.0, 2.0, 4.0].map(|weight| weight / 8.0);
     let unequal = (1..=BACKLOGGED / 16).map(|round| {
@@ -165,6 +170,7 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
     let stated = Delays::new(&host, ONE_MILLISECOND);
     let [short, long] = [SHORT_TURNS, TWO_TICKS].map(|production| Delays::new(&Host::new(production), production));
     let mut figure = prose::figure(prose::SHARESTREAMS, "figure-13");
+    figure.bounds.push(unproven("a stream", ALL_THERE));
     figure.notes.splice(0..0, parameters());
     let all = |turns: usize| [turns as f64 - 1.0; 4];
     // If the pause ends before the turns of the other three do, frame 4001 waits for its turn.

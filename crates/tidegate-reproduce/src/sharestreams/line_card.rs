@@ -1,8 +1,9 @@
 //! Figures 14 to 16 and the run with deadlines: a line card whose streams are always backlogged.
 
-use super::workload::{CLOCK, Run, Workload, beside, windows};
+use super::workload::{CLOCK, Run, Workload, beside, unproven, windows};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
 use crate::prose;
+use tidegate_bounds::source::Unlimited;
 use tidegate_core::dwcs::{Stream, Window};
 use tidegate_rtl_model::{Architecture, Size};
 
@@ -20,6 +21,7 @@ pub(super) fn equal_shares(progress: &dyn Fn(f64)) -> Figure {
     const DECISIONS: u64 = 64_000;
     let run = Run::new(&Workload::backlogged(windows([(3, 4); 4]), DECISIONS), progress);
     let mut figure = prose::figure(prose::SHARESTREAMS, "figure-14");
+    figure.bounds.push(unproven("a stream that is always backlogged", Unlimited::Greedy.reason()));
     figure.note(&[&note(), &beside()]);
     let curves = run.bandwidth(&settling(DECISIONS));
     let rounds = |curve: &Curve| -> Vec<f64> {
@@ -43,6 +45,7 @@ pub(super) fn deadlines(progress: &dyn Fn(f64)) -> Figure {
     let stream = |first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::NONE, 4) };
     let run = Run::new(&Workload::backlogged([4, 3, 2, 1].map(stream).into(), DECISIONS), progress);
     let mut figure = prose::figure(prose::SHARESTREAMS, "deadlines");
+    figure.bounds.push(unproven("a stream that is always backlogged", Unlimited::Greedy.reason()));
     figure.note(&[&note(), &beside()]);
     figure.gates = vec![
         Gate::exactly("packets in 63,996 decisions", "packets", run.between(0, DECISIONS), &[15_999.0; 4]),
@@ -68,6 +71,7 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
     };
     let (gentle, penalised) = (play(0, 0.0), play(1, 0.5));
     let mut figure = prose::figure(prose::SHARESTREAMS, "figure-15");
+    figure.bounds.push(unproven("a stream that is always backlogged", Unlimited::Greedy.reason()));
     figure.note(&[&note(), &beside()]);
     let before = numbers([31_905, 15_953, 15_952, 0]);
     for (run, words, after, first) in [(&gentle, "penalty 0", [0, 0, 0, 190], None), (&penalised, "penalty 1", [1, 0, 1, 188], Some(128.0))]
@@ -139,6 +143,7 @@ pub(super) fn shares_beside_deadlines(progress: &dyn Fn(f64)) -> Figure {
     streams.extend([2, 1].map(|first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::TIGHTEST, 4) }));
     let run = Run::new(&Workload::backlogged(streams, DECISIONS), progress);
     let mut figure = prose::figure(prose::SHARESTREAMS, "figure-16");
+    figure.bounds.push(unproven("a stream that is always backlogged", Unlimited::Greedy.reason()));
     figure.note(&[&note(), &beside()]);
     let counts = run.between(0, DECISIONS);
     figure.gates = vec![

@@ -1,8 +1,11 @@
 //! Streams and their packets, and a run of them on the device and on the engines that have to take the same decisions.
 
 use crate::figure::{Curve, Gate};
+use crate::proven::row;
+use tidegate_bounds::quantity::NoBound;
 use tidegate_core::dwcs::{Choice, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::Flow;
+use tidegate_report::FlowBound;
 use tidegate_rtl_model::{Architecture, Clock, Device, Size};
 
 /// The clock of the paper's runs, in hertz.
@@ -110,6 +113,11 @@ pub fn play(engine: &mut dyn Dwcs, workload: &Workload) -> Vec<usize> {
         stream.index()
     };
     (0..decisions).map(decide).collect()
+}
+
+/// That nothing is proven of these streams, and why.
+pub fn unproven(flow: &str, reason: NoBound) -> FlowBound {
+    FlowBound { count: 4, ..row(flow.to_owned(), &Err(reason), None) }
 }
 
 /// A note of every run.
