@@ -28,15 +28,20 @@ use crate::random::SplitMix64;
 use crate::scheduler::Kept;
 use crate::units::Time;
 
+mod ce_threshold;
+mod cobalt;
 mod codel;
 mod control_law;
 mod parameters;
 mod pie;
 mod proportional_integral;
+mod step;
 
+pub use cobalt::Cobalt;
 pub use codel::CoDel;
 pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, Probability, QueueManagement};
 pub use pie::Pie;
+pub use step::Step;
 
 /// What an AQM says of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

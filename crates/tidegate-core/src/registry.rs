@@ -418,7 +418,9 @@ crate::registry! { $
     pub any AnyAqm;
     match_aqm {
         CoDel = crate::aqm::CoDel;
+        Cobalt = crate::aqm::Cobalt;
         Pie = crate::aqm::Pie;
+        Step = crate::aqm::Step;
     }
 }
 

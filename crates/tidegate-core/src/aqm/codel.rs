@@ -11,6 +11,7 @@
 //! mark limit is dropped even if it could be marked; RFC 8289 has no answer to senders that ignore marks. The packets behind the head are
 //! counted over the queues of the class. A queue that becomes empty is no longer above its target.
 
+use super::ce_threshold::CeThreshold;
 use super::control_law::spacing;
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement, Sojourn};
 use super::{Aqm, Judgement};
@@ -28,6 +29,7 @@ pub struct CoDel {
     sojourn: Sojourn,
     ecn: bool,
     mark_limit: Duration,
+    ce_threshold: CeThreshold,
     longest_frame: u64,
     flows: Vec<Control>,
 }
@@ -55,7 +57,8 @@ impl Algorithm<QueueManagement> for CoDel {
     const NAME: &'static str = "codel";
     const SUMMARY: &'static str =
         "Controlled delay: drops or marks ever more often while packets wait longer than 5 ms for longer than 100 ms (RFC 8289).";
-    const ACCEPTS: &'static [AqmField] = &[AqmField::Target, AqmField::Interval, AqmField::Ecn, AqmField::MarkLimit];
+    const ACCEPTS: &'static [AqmField] =
+        &[AqmField::Target, AqmField::Interval, AqmField::Ecn, AqmField::MarkLimit, AqmField::CeThreshold, AqmField::Ect1Only];
 
     fn build((setup, given): (&AqmSetup, &AqmParameters)) -> Result<CoDel, AqmError> {
         let sojourn = Sojourn::of(setup, given)?;
@@ -63,8 +66,14 @@ impl Algorithm<QueueManagement> for CoDel {
         if mark_limit < sojourn.target {
             return Err(AqmField::MarkLimit.wrong("must be at least the target: packets that waited less are never marked"));
         }
-        let ecn = given.ecn.unwrap_or(true);
-        Ok(CoDel { sojourn, ecn, mark_limit, longest_frame: setup.longest_frame.into(), flows: alloc::vec![Control::NEW; setup.flows] })
+        Ok(CoDel {
+            sojourn,
+            ecn: given.ecn.unwrap_or(true),
+            mark_limit,
+            ce_threshold: CeThreshold::of(given)?,
+            longest_frame: setup.longest_frame.into(),
+            flows: alloc::vec![Control::NEW; setup.flows],
+        })
     }
 }
 
@@ -85,10 +94,13 @@ impl Aqm for CoDel {
         };
         if !is_above {
             (control.is_dropping, control.owes_step) = (false, false);
-            return Judgement::Pass;
+            return self.ce_threshold.judge(waited, head.ecn);
         }
         let can_mark = self.ecn && head.ecn.is_capable() && waited <= self.mark_limit;
-        control.congested(now, interval, can_mark)
+        match control.congested(now, interval, can_mark) {
+            Judgement::Pass => self.ce_threshold.judge(waited, head.ecn),
+            signal => signal,
+        }
     }
 
     #[inline]

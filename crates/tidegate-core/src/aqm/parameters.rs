@@ -47,6 +47,12 @@ pub struct AqmParameters {
     pub ecn: Option<bool>,
     /// Packets that have waited longer are dropped even if they could be marked.
     pub mark_limit: Option<Duration>,
+    /// Packets that find at least this many bytes in their queue are marked.
+    pub mark_above: Option<u64>,
+    /// Packets that have waited longer are marked, whatever else is decided.
+    pub ce_threshold: Option<Duration>,
+    /// True if the two thresholds above mark ECT(1) alone; false unless given.
+    pub ect1_only: Option<bool>,
     /// The time between two updates of the probability.
     pub update_period: Option<Duration>,
     /// How strongly the probability follows the distance from the target.
@@ -105,6 +111,12 @@ fields! {
         Ecn = "ecn",
         /// [`AqmParameters::mark_limit`].
         MarkLimit = "mark_limit",
+        /// [`AqmParameters::mark_above`].
+        MarkAbove = "mark_above",
+        /// [`AqmParameters::ce_threshold`].
+        CeThreshold = "ce_threshold",
+        /// [`AqmParameters::ect1_only`].
+        Ect1Only = "ect1_only",
         /// [`AqmParameters::update_period`].
         UpdatePeriod = "update_period",
         /// [`AqmParameters::alpha`].
@@ -136,6 +148,9 @@ impl AqmParameters {
             AqmField::Interval => self.interval.is_some(),
             AqmField::Ecn => self.ecn.is_some(),
             AqmField::MarkLimit => self.mark_limit.is_some(),
+            AqmField::MarkAbove => self.mark_above.is_some(),
+            AqmField::CeThreshold => self.ce_threshold.is_some(),
+            AqmField::Ect1Only => self.ect1_only.is_some(),
             AqmField::UpdatePeriod => self.update_period.is_some(),
             AqmField::Alpha => self.alpha.is_some(),
             AqmField::Beta => self.beta.is_some(),
@@ -170,7 +185,7 @@ const TARGET: Duration = Duration::from_milliseconds(5);
 /// The usual interval.
 const INTERVAL: Duration = Duration::from_milliseconds(100);
 /// The longest target and interval.
-const LONGEST: Duration = Duration::from_seconds(3600);
+pub(super) const LONGEST: Duration = Duration::from_seconds(3600);
 
 impl Sojourn {
     /// What is given; a default grows at rates at which packets take long: the target to one and a half of the longest frame, the interval by as

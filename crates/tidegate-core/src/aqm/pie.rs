@@ -212,10 +212,11 @@ impl Control {
             let is_empty = self.phase == Phase::Empty;
             let delay = if is_empty { Ticks::ZERO } else { Ticks::of(self.next.since(self.head)) };
             let last = core::mem::replace(&mut self.last_delay, delay);
+            let before = self.probability;
             self.update(rule, delay, last);
             // From here on every further update would change nothing.
             let is_at_rest = is_empty && self.probability == 0 && last == Ticks::ZERO;
-            let is_saturated = last == LONGEST_DELAY && delay == last && self.probability == ONE && self.burst == Duration::ZERO;
+            let is_saturated = last == LONGEST_DELAY && delay == last && self.probability == before && self.burst == Duration::ZERO;
             if is_at_rest || is_saturated {
                 self.next = now + rule.period;
                 return;
