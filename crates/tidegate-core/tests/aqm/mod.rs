@@ -1,6 +1,8 @@
 //! A port of one FIFO class with an AQM, and the loads of the oracles.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod slow_port;
+
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
@@ -11,6 +13,19 @@ use tidegate_core::registry::{AnyAqm, BufferKind, SchedulerKind};
 use tidegate_core::remark::Remarks;
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
+
+/// What became of packets, in order.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Events(pub Vec<Event>);
+
+/// What became of a packet, which is named by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    Queued(Time, Flow, Ecn),
+    Marked(Time, u32),
+    Dropped(Time, u32, DropReason),
+    Sent(Time, u32, Ecn),
+}
 
 /// What an AQM did to a packet, and when: the packet's number, and how long it had waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
