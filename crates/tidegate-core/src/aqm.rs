@@ -34,13 +34,15 @@ mod codel;
 mod control_law;
 mod parameters;
 mod pie;
+mod probability;
 mod proportional_integral;
 mod step;
 
 pub use cobalt::Cobalt;
 pub use codel::CoDel;
-pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, Probability, QueueManagement};
+pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, QueueManagement};
 pub use pie::Pie;
+pub use probability::Probability;
 pub use step::Step;
 
 /// What an AQM says of a packet.

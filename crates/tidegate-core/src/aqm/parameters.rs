@@ -1,5 +1,6 @@
 //! What an AQM is built from, as an operator states it.
 
+use super::probability::Probability;
 use crate::algorithm::{FieldError, Role};
 use crate::units::{Duration, Rate};
 
@@ -67,22 +68,6 @@ pub struct AqmParameters {
     pub derandomise: Option<bool>,
     /// True if a delay above 250 ms raises the probability by 2 % more per update; false unless given.
     pub steep: Option<bool>,
-}
-
-/// A probability, in millionths.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Probability(u32);
-
-impl Probability {
-    /// This many millionths; `None` above one.
-    pub const fn from_millionths(millionths: u32) -> Option<Probability> {
-        if millionths > 1_000_000 { None } else { Some(Probability(millionths)) }
-    }
-
-    /// As a binary fraction with `bits` bits behind the point, rounded down.
-    pub(super) const fn fraction(self, bits: u32) -> u64 {
-        (((self.0 as u128) << bits) / 1_000_000) as u64
-    }
 }
 
 /// A gain of a controller in hertz: the change of a probability per second of delay.

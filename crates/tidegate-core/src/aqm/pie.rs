@@ -114,7 +114,7 @@ impl Algorithm<QueueManagement> for Pie {
         if alpha.millihertz() == 0 {
             return Err(AqmField::Alpha.wrong("must be at least 0.001 Hz: without it nothing leads to the target"));
         }
-        let ecn_limit = given.ecn_limit.map_or(ONE / 10, |limit| limit.fraction(56));
+        let ecn_limit = given.ecn_limit.map_or(ONE / 10, |limit| limit.units() << 24);
         let controller = Controller::new(target, alpha, beta);
         let rule = Rule {
             controller,
