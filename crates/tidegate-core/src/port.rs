@@ -307,7 +307,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if was_head {
             self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
         }
-        self.datapath.aqms.pushed_out(now, flow);
+        if !fault!(AqmMissesPushOuts) {
+            self.datapath.aqms.pushed_out(now, flow);
+        }
         self.datapath.left(now, &packet);
         if self.datapath.queues.occupancy().flow_packets(flow) == 0 {
             self.datapath.emptied(&mut self.scheduler, now, flow);

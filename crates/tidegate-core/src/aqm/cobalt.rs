@@ -167,6 +167,9 @@ impl Control {
     /// Lowers `count` as often as it is due.
     #[inline(never)]
     fn decay(&mut self, interval: Duration, now: Time) {
+        if fault!(CobaltForgetsItsCount) {
+            self.count = 0;
+        }
         while self.is_due(now) {
             // As many at once as are due, up to a 256th, so that a long time takes few steps.
             let late = u128::from(now.since(self.next).picoseconds());
@@ -183,7 +186,7 @@ impl Control {
 
     /// A packet of this queue found the buffer full, or was pushed out.
     fn overflowed(&mut self, rule: &Rule, now: Time) {
-        if self.may_change(rule, now) {
+        if self.may_change(rule, now) && !fault!(CobaltWithoutBlue) {
             self.probability = self.probability.saturating_add(OVERFLOW);
             self.changed = Some(now);
         }

@@ -83,7 +83,8 @@ impl Aqm for CoDel {
         let Sojourn { target, interval } = self.sojourn;
         let control = &mut self.flows[head.flow.index()];
         let waited = now.since(head.arrival);
-        let is_above = if waited < target || backlog.bytes() - u64::from(head.length) <= self.longest_frame {
+        let own = if fault!(CodelCountsTheHead) { 0 } else { u64::from(head.length) };
+        let is_above = if waited < target || backlog.bytes() - own <= self.longest_frame {
             control.above_until = None;
             false
         } else if let Some(until) = control.above_until {
@@ -96,7 +97,7 @@ impl Aqm for CoDel {
             (control.is_dropping, control.owes_step) = (false, false);
             return self.ce_threshold.judge(waited, head.ecn);
         }
-        let can_mark = self.ecn && head.ecn.is_capable() && waited <= self.mark_limit;
+        let can_mark = self.ecn && head.ecn.is_capable() && (waited <= self.mark_limit || fault!(CodelMarksWithoutLimit));
         match control.congested(now, interval, can_mark) {
             Judgement::Pass => self.ce_threshold.judge(waited, head.ecn),
             signal => signal,
@@ -156,7 +157,7 @@ impl Control {
         // A spell that follows soon continues near the frequency at which the last one ended.
         let recent = self.drop_next.is_after(now) || now.since(self.drop_next).picoseconds() < 16 * interval.picoseconds();
         let delta = self.count.wrapping_sub(self.last_count) as i32;
-        self.count = if delta > 1 && recent { delta as u32 } else { 1 };
+        self.count = if delta > 1 && recent && !fault!(CodelStartsAfresh) { delta as u32 } else { 1 };
         self.drop_next = now + spacing(interval, self.count);
         self.last_count = self.count;
         self.is_dropping = true;

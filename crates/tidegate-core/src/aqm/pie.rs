@@ -136,7 +136,7 @@ impl Aqm for Pie {
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let control = &mut self.flows[arrival.flow.index()];
         control.catch_up(&self.rule, arrival.now);
-        if control.burst > Duration::ZERO {
+        if control.burst > Duration::ZERO && !fault!(PieWithoutBurst) {
             return Judgement::Pass;
         }
         control.judge(&self.rule, arrival.ecn, u64::from(backlog.flow_bytes(arrival.flow)), draws)
@@ -217,7 +217,7 @@ impl Control {
             // From here on every further update would change nothing.
             let is_at_rest = is_empty && self.probability == 0 && last == Ticks::ZERO;
             let is_saturated = last == LONGEST_DELAY && delay == last && self.probability == before && self.burst == Duration::ZERO;
-            if is_at_rest || is_saturated {
+            if is_at_rest || is_saturated || fault!(PieUpdatesOnce) {
                 self.next = now + rule.period;
                 return;
             }
@@ -228,7 +228,7 @@ impl Control {
     fn update(&mut self, rule: &Rule, delay: Ticks, last: Ticks) {
         self.burst = self.burst.saturating_sub(rule.period);
         let shift = SCALING.iter().find(|(below, _)| self.probability < *below).map_or(0, |&(_, shift)| shift);
-        let mut change = rule.controller.change(delay, last) >> shift;
+        let mut change = rule.controller.change(delay, last) >> if fault!(PieUnscaled) { 0 } else { shift };
         if self.probability >= ONE / 10 {
             change = change.min(i128::from(ONE / 50));
         }

@@ -45,7 +45,8 @@ impl Algorithm<QueueManagement> for Step {
 impl Aqm for Step {
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, _: &mut SplitMix64) -> Judgement {
-        let is_above = u64::from(backlog.flow_bytes(arrival.flow)) >= self.mark_above;
+        let own = if fault!(StepIncludesTheArrival) { arrival.length } else { 0 };
+        let is_above = u64::from(backlog.flow_bytes(arrival.flow) + own) >= self.mark_above;
         if is_above { self.ce_threshold.mark(arrival.ecn) } else { Judgement::Pass }
     }
 

@@ -60,6 +60,9 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     let mut judgement = Judgement::Pass;
                     if self.aqms.are_used() {
                         judgement = self.aqms.depart(now, flow, self.queues.occupancy());
+                        if fault!(AqmAskedTwice) {
+                            judgement = self.aqms.depart(now, flow, self.queues.occupancy());
+                        }
                         if judgement == Judgement::Drop {
                             self.discard(scheduler, now, flow, DropReason::Congestion, observer);
                             continue;
@@ -101,7 +104,11 @@ impl<P, B: BufferManager> Datapath<P, B> {
     /// Drops the oldest packet of `flow`, for which the scheduler charges no flow.
     fn discard<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, flow: Flow, reason: DropReason, observer: &mut O) {
         if let Some((packet, next)) = self.queues.pop(flow) {
-            scheduler.lost(now, flow, next);
+            if fault!(AqmDropsAreCharged) && reason == DropReason::Congestion {
+                scheduler.served(now, flow, next);
+            } else {
+                scheduler.lost(now, flow, next);
+            }
             self.left(now, &packet);
             if next.is_none() {
                 self.emptied(scheduler, now, flow);
@@ -123,7 +130,7 @@ impl<P, B: BufferManager> Datapath<P, B> {
     #[cold]
     pub(super) fn mark<O: Observer<P>>(&mut self, now: Time, packet: &mut Packet<P>, observer: &mut O) {
         debug_assert!(packet.ecn.is_capable(), "the AQM marks a packet whose transport does not understand it");
-        if packet.ecn != Ecn::Ce {
+        if packet.ecn != Ecn::Ce || fault!(AqmCountsMarksFromUpstream) {
             packet.ecn = Ecn::Ce;
             self.counters.marked.add(packet.length);
             observer.congestion_marked(now, packet);
