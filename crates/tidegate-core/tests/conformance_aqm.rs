@@ -396,7 +396,7 @@ impl Aqm for Defective {
         }
         let count = &mut self.counts[head.flow.index()];
         *count += 1;
-        if *count % 10 > 0 || !is_later {
+        if !count.is_multiple_of(10) || !is_later {
             return Judgement::Pass;
         }
         if head.ecn.is_capable() || self.defect == Defect::MarksAll { Judgement::Mark } else { Judgement::Drop }
