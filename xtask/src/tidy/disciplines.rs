@@ -2,7 +2,7 @@
 
 use super::Finding;
 use std::path::{Path, PathBuf};
-use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
 
 const PAGES: &str = "docs/disciplines";
 const REGISTRY: &str = "crates/tidegate-core/src/registry.rs";
@@ -12,9 +12,10 @@ pub fn check(root: &Path) -> Vec<Finding> {
     let schedulers = SchedulerKind::ALL.iter().map(|kind| (kind.name(), "match_scheduler"));
     let policers = PolicerKind::ALL.iter().map(|kind| (kind.name(), "match_policer"));
     let buffer_managers = BufferKind::ALL.iter().map(|kind| (kind.name(), "match_buffer_manager"));
+    let aqms = AqmKind::ALL.iter().map(|kind| (kind.name(), "match_aqm"));
     let registry = std::fs::read_to_string(root.join(REGISTRY)).unwrap_or_default();
-    let names: Vec<(&str, usize)> =
-        schedulers.chain(policers).chain(buffer_managers).map(|(name, list)| (name, line_of_list(&registry, list))).collect();
+    let registered = schedulers.chain(policers).chain(buffer_managers).chain(aqms);
+    let names: Vec<(&str, usize)> = registered.map(|(name, list)| (name, line_of_list(&registry, list))).collect();
     let pages: Vec<PathBuf> =
         std::fs::read_dir(root.join(PAGES)).into_iter().flatten().flatten().map(|entry| Path::new(PAGES).join(entry.file_name())).collect();
     compare(&names, &pages)
