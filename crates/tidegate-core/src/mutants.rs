@@ -72,6 +72,7 @@ faults! {
     ScfqForgetsItsClock = "scfq-forgets-its-clock",
     Wf2qPlusAddsWorkAtTheStart = "wf2q-plus-adds-work-at-the-start",
     DrrKeepsDeficits = "drr-keeps-deficits",
+    SparseFlowsSkipTheOldList = "sparse-flows-skip-the-old-list",
     PriorityWithoutTurns = "priority-without-turns",
     DwcsZeroWindowsReversed = "dwcs-zero-windows-reversed",
     SwitchForgetsTokens = "switch-forgets-tokens",

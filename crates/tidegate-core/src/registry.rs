@@ -43,6 +43,7 @@ crate::registry! { $
         EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;
         Dwcs = crate::scheduler::Dwcs;
         RateControlled = crate::scheduler::RateControlled;
+        SparseRoundRobin = crate::scheduler::SparseRoundRobin;
     }
     unnamed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].

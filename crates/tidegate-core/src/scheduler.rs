@@ -43,10 +43,12 @@ mod intserv;
 mod intserv_options;
 mod least;
 mod moves;
+mod queue_options;
 mod quick_fair;
 mod rate_controlled;
 mod self_clocked;
 mod shaped_clock;
+mod sparse_round_robin;
 mod strict_priority;
 mod svc;
 #[cfg(test)]
@@ -65,9 +67,11 @@ pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
 pub use intserv::IntegratedServices;
 pub use intserv_options::{IntServOptions, Marks, OutOfProfile, Profile, ServiceClass, Stamping};
+pub use queue_options::{Quantum, QueueOptions};
 pub use quick_fair::QuickFair;
 pub use rate_controlled::RateControlled;
 pub use self_clocked::SelfClocked;
+pub use sparse_round_robin::SparseRoundRobin;
 pub use strict_priority::StrictPriority;
 pub use svc::ShapedVirtualClock;
 pub use virtual_clock::VirtualClock;
@@ -299,12 +303,15 @@ pub struct Setup {
     pub dwcs: DwcsOptions,
     /// For [`IntegratedServices`] and [`ShapedVirtualClock`].
     pub intserv: IntServOptions,
+    /// For [`SparseRoundRobin`].
+    pub queue: QueueOptions,
 }
 
 impl Setup {
     /// The setup of flows that share `rate`, with default options.
     pub fn new(rate: Rate, longest_packet: u32) -> Setup {
-        Setup { rate, longest_packet, capacity: 0, dwcs: DwcsOptions::default(), intserv: IntServOptions::default() }
+        let (dwcs, intserv, queue) = (DwcsOptions::default(), IntServOptions::default(), QueueOptions::default());
+        Setup { rate, longest_packet, capacity: 0, dwcs, intserv, queue }
     }
 
     /// Builds a scheduler whose type is known; [`crate::registry::SchedulerKind::build`] builds one that is named at run time.

@@ -7,7 +7,7 @@ use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::ready::ReadyList;
 use crate::registry::{AnyScheduler, SchedulerKind};
-use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, IntServOptions, Parameter, Setup};
+use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, IntServOptions, Parameter, QueueOptions, Setup};
 use crate::shaper::ShapingContract;
 use crate::units::{Rate, Time};
 use alloc::collections::BinaryHeap;
@@ -27,6 +27,8 @@ pub struct NodeSpec {
     pub dwcs: DwcsOptions,
     /// For [`IntegratedServices`](crate::scheduler::IntegratedServices) and [`ShapedVirtualClock`](crate::scheduler::ShapedVirtualClock).
     pub intserv: IntServOptions,
+    /// For [`SparseRoundRobin`](crate::scheduler::SparseRoundRobin).
+    pub queue: QueueOptions,
     /// What the scheduler of the node above needs to know of this node. Unused for the root.
     pub parameters: FlowParameters,
     /// A contract that all packets below this node keep together.
@@ -47,6 +49,7 @@ impl NodeSpec {
             rate,
             dwcs: DwcsOptions::default(),
             intserv: IntServOptions::default(),
+            queue: QueueOptions::default(),
             parameters,
             shape: None,
             capacity: 0,
@@ -174,7 +177,8 @@ impl Hierarchy<AnyScheduler> {
                 parameters.push(FlowParameters { shape: None, ..given });
             }
             let capacity = children.len() + spec.capacity;
-            let setup = Setup { dwcs: spec.dwcs, intserv: spec.intserv, capacity, ..Setup::new(spec.rate, longest_packet) };
+            let NodeSpec { dwcs, intserv, queue, .. } = *spec;
+            let setup = Setup { dwcs, intserv, queue, capacity, ..Setup::new(spec.rate, longest_packet) };
             let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
                 let child = flow.map(|flow| member(children[flow.index()]));
                 HierarchyError::Parameters { node: index, child, parameter, problem }

@@ -1,0 +1,322 @@
+//! Sparse round robin (DRR++): flows that have just become backlogged go before those that have used up a turn, which share by deficits.
+//!
+//! **Law.** A flow that sends less than a quantum while each of the others has a turn is served before every flow that has used up a turn. Let `Q` be
+//! the quantum and `L` the longest packet. Flows that are backlogged throughout an interval in which no new flow comes receive service that differs
+//! by at most `Q + 2 L`.
+//! **Source.** T. Høiland-Jørgensen et al., "The Flow Queue CoDel packet scheduler", RFC 8290, sections 4.1 and 4.2; DRR++ is from
+//! M. MacGregor and W. Shi, "Deficits for bursty latency-critical flows", ICON 2000.
+//! **State.** 32 bytes per flow: deficit, length of the head, the links of its list, and three flags.
+//! **Cost.** Constant per packet. A flow that has become empty is visited at most twice more, which its own service pays for.
+//! **RTL twin.** None.
+//! **Deviations.** A new flow that loses its packets before it has sent any is as if it had not come; in the source it would stay in its list.
+//! Turns cost wire bytes and are the same for all flows; weights are what a hierarchy above is for.
+
+use super::active_list::{ActiveList, Links, PrefetchPredictor, linked};
+use super::{BuildError, Decision, FlowParameters, Kept, Scheduler, Scheduling, Setup, activate_in_order};
+use crate::algorithm::Algorithm;
+use crate::packet::{Flow, Head};
+use crate::prefetch::prefetch_in;
+use crate::units::Time;
+use alloc::vec::Vec;
+
+/// Sparse round robin, the scheduler of FQ-CoDel.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup, SparseRoundRobin};
+/// use tidegate_core::units::{Rate, Time};
+///
+/// let head = |number, length| Head { length, number, arrival: Time::ZERO, colour: Colour::Green };
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1514);
+/// let mut scheduler: SparseRoundRobin = setup.build(&[FlowParameters::default(); 2]).unwrap();
+/// scheduler.activate(Time::ZERO, Flow(0), head(0, 1514));
+/// assert_eq!(scheduler.select(Time::ZERO), Decision::Serve(Flow(0)));
+/// scheduler.served(Time::ZERO, Flow(0), Some(head(1, 1514)));
+/// // Flow 0 has had its turn: flow 1, which is new, goes before it.
+/// scheduler.activate(Time::ZERO, Flow(1), head(2, 100));
+/// assert_eq!(scheduler.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct SparseRoundRobin {
+    flows: Vec<Turn>,
+    /// Flows that have become backlogged and have not used up a turn since.
+    new: ActiveList,
+    /// The others, and flows that were emptied not long ago.
+    old: ActiveList,
+    quantum: i64,
+    predictor: PrefetchPredictor,
+}
+
+/// In place of a flow.
+const NO_FLOW: u32 = u32::MAX;
+
+/// A flow's deficit and place. It is in a list, or all of this is meaningless.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Turn {
+    /// What it may still send, in bytes; not above 0 once its turn is used up.
+    deficit: i64,
+    /// Wire length of its head.
+    length: u32,
+    links: Links,
+    has_head: bool,
+    /// True if it is in the list of new flows.
+    is_new: bool,
+}
+
+linked!(Turn);
+
+impl Turn {
+    const NONE: Turn = Turn { deficit: 0, length: 0, links: Links::NONE, has_head: false, is_new: false };
+}
+
+impl SparseRoundRobin {
+    /// The flow whose turn it is, after used-up turns and empty flows have been passed over.
+    #[inline]
+    fn settle(&mut self) -> Option<Flow> {
+        loop {
+            let (front, from_new) = match self.new.front() {
+                Some(front) => (front, true),
+                None => (self.old.front()?, false),
+            };
+            let turn = &mut self.flows[front as usize];
+            let is_over = turn.deficit <= 0;
+            if is_over {
+                turn.deficit += self.quantum;
+            } else if turn.has_head {
+                return Some(Flow(front));
+            }
+            self.predictor.turn_of(&mut self.flows, front);
+            // A new flow that is empty passes through the old ones once: it cannot come back as new before each of them has had a turn.
+            let stays = is_over || from_new && self.old.front().is_some() && !fault!(SparseFlowsSkipTheOldList);
+            match (from_new, stays) {
+                (false, true) => self.old.pass(&self.flows),
+                (false, false) => self.old.leave(&mut self.flows, front),
+                (true, _) => {
+                    self.new.leave(&mut self.flows, front);
+                    self.flows[front as usize].is_new = false;
+                    if stays {
+                        self.old.join(&mut self.flows, front);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Scheduler for SparseRoundRobin {
+    const WORK_CONSERVING: bool = true;
+
+    #[inline]
+    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
+        let turn = &mut self.flows[flow.index()];
+        (turn.length, turn.has_head) = (head.length, true);
+        if !turn.links.is_in_ring() {
+            (turn.deficit, turn.is_new) = (self.quantum, true);
+            self.new.join(&mut self.flows, flow.0);
+        }
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time) -> Decision {
+        match self.settle() {
+            Some(flow) => Decision::Serve(flow),
+            None => Decision::Idle,
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        let turn = &mut self.flows[flow.index()];
+        turn.deficit -= i64::from(turn.length);
+        turn.has_head = next.is_some();
+        turn.length = next.map_or(0, |head| head.length);
+    }
+
+    #[inline]
+    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        let turn = &mut self.flows[flow.index()];
+        turn.has_head = next.is_some();
+        if let Some(head) = next {
+            turn.length = head.length;
+        } else if turn.is_new && turn.deficit == self.quantum {
+            // It has sent nothing since it was listed.
+            turn.is_new = false;
+            self.new.leave(&mut self.flows, flow.0);
+        }
+    }
+
+    /// A flow has no parameters.
+    fn change(&mut self, _now: Time, _flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        let Turn { is_new, links, .. } = self.flows[flow.index()];
+        if links.is_in_ring() {
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            list.leave(&mut self.flows, flow.0);
+        }
+        self.flows[flow.index()] = Turn::NONE;
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let mut places = alloc::vec![NO_FLOW; old.flows.len()];
+        for flow in kept {
+            places[flow.from.index()] = flow.to.0;
+        }
+        for (from, to) in [(old.new, &mut self.new), (old.old, &mut self.old)] {
+            for flow in from.flows(&old.flows) {
+                let place = places[flow as usize];
+                if place != NO_FLOW {
+                    let Turn { deficit, is_new, .. } = old.flows[flow as usize];
+                    let turn = &mut self.flows[place as usize];
+                    (turn.deficit, turn.is_new) = (deficit.min(self.quantum), is_new);
+                    to.join(&mut self.flows, place);
+                }
+            }
+        }
+        activate_in_order(self, now, kept);
+    }
+
+    #[inline]
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        Some(self.predictor.prefetch_hint())
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
+    }
+}
+
+impl Algorithm<Scheduling> for SparseRoundRobin {
+    const NAME: &'static str = "sparse-round-robin";
+    const SUMMARY: &'static str = "flows that send less than their share go first, the others share bytes equally";
+
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<SparseRoundRobin, BuildError> {
+        let quantum = setup.queue.quantum.map_or(setup.longest_packet.max(1), |quantum| quantum.bytes());
+        Ok(SparseRoundRobin {
+            flows: alloc::vec![Turn::NONE; setup.places(flows)],
+            new: ActiveList::EMPTY,
+            old: ActiveList::EMPTY,
+            quantum: quantum.into(),
+            predictor: PrefetchPredictor::NEW,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::tests::{Backlog, Server, assert_same, steps};
+    use crate::scheduler::{Quantum, QueueOptions};
+    use crate::units::Rate;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
+
+    const LONGEST: u32 = 1000;
+
+    fn sparse(flows: usize, quantum: u32) -> Backlog<SparseRoundRobin> {
+        let queue = QueueOptions { quantum: Some(Quantum::new(quantum).unwrap()) };
+        let setup = Setup { queue, ..Setup::new(Rate::MAX, LONGEST) };
+        Backlog::new(setup.build(&alloc::vec![FlowParameters::default(); flows]).unwrap(), flows)
+    }
+
+    #[test]
+    fn a_sparse_flow_goes_before_backlog_and_keeps_its_place_while_it_is_listed() {
+        let mut server = sparse(3, 1514);
+        for flow in [0, 1] {
+            (0..4).for_each(|_| server.arrive(flow, 1000));
+        }
+        let mut order = Vec::new();
+        for turn in 0..10 {
+            if turn == 3 || turn == 5 {
+                server.arrive(2, 100);
+            }
+            order.push(server.send().unwrap().0);
+        }
+        // Two packets of flow 1 begin its turn before the second packet of flow 2, which is at the end of the old list.
+        assert_eq!(order, [0, 0, 1, 1, 2, 2, 0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_flow_that_comes_and_goes_does_not_interrupt_every_turn() {
+        let mut server = sparse(2, 900);
+        (0..20).for_each(|_| server.arrive(0, 300));
+        let mut order = Vec::new();
+        for _ in 0..14 {
+            order.push(server.send().unwrap().0);
+            if order.last() == Some(&0) && server.queues[1].is_empty() {
+                server.arrive(1, 200);
+            }
+        }
+        // Once it has been empty it waits among the old flows for its turn.
+        assert_eq!(order, [0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0]);
+    }
+
+    /// RFC 8290 with lists that are searched, and whole queues.
+    struct Textbook {
+        queues: Vec<VecDeque<u32>>,
+        deficits: Vec<i64>,
+        new: VecDeque<usize>,
+        old: VecDeque<usize>,
+        quantum: u32,
+    }
+
+    impl Server for Textbook {
+        fn arrive(&mut self, flow: usize, length: u32) {
+            self.queues[flow].push_back(length);
+            let is_listed = self.new.contains(&flow) || self.old.contains(&flow);
+            if !is_listed {
+                self.new.push_back(flow);
+                self.deficits[flow] = self.quantum.into();
+            }
+        }
+
+        fn send(&mut self) -> Option<(usize, u32)> {
+            loop {
+                let is_new = !self.new.is_empty();
+                let list = if is_new { &mut self.new } else { &mut self.old };
+                let flow = *list.front()?;
+                if self.deficits[flow] <= 0 {
+                    list.pop_front();
+                    self.deficits[flow] += i64::from(self.quantum);
+                    self.old.push_back(flow);
+                } else if let Some(length) = self.queues[flow].pop_front() {
+                    self.deficits[flow] -= i64::from(length);
+                    return Some((flow, length));
+                } else {
+                    list.pop_front();
+                    if is_new && !self.old.is_empty() {
+                        self.old.push_back(flow);
+                    }
+                }
+            }
+        }
+
+        fn lose_head(&mut self, flow: usize) {
+            if self.queues[flow].pop_front().is_some() && self.queues[flow].is_empty() && self.deficits[flow] == self.quantum.into() {
+                self.new.retain(|&new| new != flow);
+            }
+        }
+
+        fn lose_tail(&mut self, flow: usize) {
+            if self.queues[flow].len() == 1 {
+                self.lose_head(flow);
+            } else {
+                self.queues[flow].pop_back();
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_textbook(quantum in 256u32..1500, steps in steps(5, LONGEST)) {
+            let queues = alloc::vec![VecDeque::new(); 5];
+            let (new, old) = (VecDeque::new(), VecDeque::new());
+            let mut textbook = Textbook { queues, deficits: alloc::vec![0; 5], new, old, quantum };
+            assert_same(&mut sparse(5, quantum), &mut textbook, &steps);
+        }
+    }
+}
