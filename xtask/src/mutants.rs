@@ -47,6 +47,11 @@ const MUTANTS: &[Mutant] = &[
         catchers: &[Tests("lib", "buffer::longest_queue_push_out"), Tests("conformance_buffer", "")],
     },
     Mutant {
+        name: "fattest-flow-without-batch",
+        fault: "the fattest flow loses one packet at a time",
+        catchers: &[Tests("lib", "buffer::fattest_flow"), Tests("fq_codel", "")],
+    },
+    Mutant {
         name: "scfq-forgets-its-clock",
         fault: "a flow that becomes backlogged keeps its old stamp",
         catchers: &[Tests("lib", "scheduler::self_clocked"), Tests("guarantees", ""), Tests("textbooks", "")],
@@ -60,6 +65,11 @@ const MUTANTS: &[Mutant] = &[
         name: "drr-keeps-deficits",
         fault: "an empty queue keeps its deficit",
         catchers: &[Tests("lib", "scheduler::deficit_round_robin"), Tests("textbooks", "")],
+    },
+    Mutant {
+        name: "sparse-flows-skip-the-old-list",
+        fault: "a sparse flow that runs empty is new again at once",
+        catchers: &[Tests("lib", "scheduler::sparse_round_robin")],
     },
     Mutant {
         name: "priority-without-turns",

@@ -18,6 +18,7 @@ use crate::units::Time;
 mod dynamic_threshold;
 mod early_packet_discard;
 mod fair_buffer_allocation;
+mod fattest_flow;
 mod frame_discard;
 mod limits;
 mod longest;
@@ -35,6 +36,7 @@ mod weighted_buffer_allocation;
 pub use dynamic_threshold::DynamicThreshold;
 pub use early_packet_discard::EarlyPacketDiscard;
 pub use fair_buffer_allocation::FairBufferAllocation;
+pub use fattest_flow::FattestFlow;
 pub use frame_discard::FrameDiscard;
 pub use limits::{
     Alpha, BufferError, BufferField, BufferParameters, Buffering, FlowLimit, FlowShare, Guarantee, Override, Reading, Reserve, Scaling,

@@ -69,6 +69,7 @@ faults! {
     SelectivePushoutPlusIgnoresDepartures = "selective-pushout-plus-ignores-departures",
     SelectivePushoutPlusFromTail = "selective-pushout-plus-from-tail",
     PushOutOfTheWrongQueue = "push-out-of-the-wrong-queue",
+    FattestFlowWithoutBatch = "fattest-flow-without-batch",
     ScfqForgetsItsClock = "scfq-forgets-its-clock",
     Wf2qPlusAddsWorkAtTheStart = "wf2q-plus-adds-work-at-the-start",
     DrrKeepsDeficits = "drr-keeps-deficits",

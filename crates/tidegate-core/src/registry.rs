@@ -307,6 +307,7 @@ crate::registry! { $
         TailDrop = crate::buffer::TailDrop;
         DynamicThreshold = crate::buffer::DynamicThreshold;
         LongestQueuePushOut = crate::buffer::LongestQueuePushOut;
+        FattestFlow = crate::buffer::FattestFlow;
         SelectivePushout = crate::buffer::SelectivePushout;
         SelectivePushoutPlus = crate::buffer::SelectivePushoutPlus;
         PartialPacketDiscard = crate::buffer::PartialPacketDiscard;

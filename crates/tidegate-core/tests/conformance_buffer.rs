@@ -102,6 +102,10 @@ fn special_parameters(kind: BufferKind, size: u64, random: &mut Random) -> Buffe
     if takes(BufferField::DepartureUpdating) {
         parameters.departure_updating = random.maybe(false);
     }
+    if takes(BufferField::Batch) {
+        let batch = [1, 3, 100][random.below(3) as usize];
+        parameters.batch = random.maybe(batch);
+    }
     if takes(BufferField::Reading) {
         parameters.reading = random.maybe(Reading::Prose);
     }
@@ -457,6 +461,7 @@ fn parameters_are_checked_field_by_field() {
                 BufferField::Reserve => p.reserve = Some(1000),
                 BufferField::DepartureUpdating => p.departure_updating = Some(false),
                 BufferField::Seed => p.seed = Some(2),
+                BufferField::Batch => p.batch = Some(8),
                 other => panic!("{other:?} is not special"),
             });
             assert_eq!(refused, (!kind.accepts().contains(&special)).then_some(special), "{}", kind.name());

@@ -218,8 +218,9 @@ impl Resolution<'_> {
         }
         let departure_updating = table.and_then(|table| table.departure_updating.as_ref()).map(|at| at.value);
         let seed = table.and_then(|table| table.seed.as_ref()).map(|at| at.value.0);
+        let batch = table.and_then(|table| table.batch.as_ref()).map(|at| at.value.0 as u32);
         (
-            Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading, departure_updating, seed },
+            Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading, departure_updating, seed, batch },
             packets.min(MOST_PACKETS) as u32,
         )
     }
@@ -265,6 +266,7 @@ impl Resolution<'_> {
             reading: buffer.reading,
             departure_updating: buffer.departure_updating,
             seed: buffer.seed,
+            batch: buffer.batch,
             ..parameters
         };
         match buffer.kind.build(&parameters) {
@@ -325,6 +327,7 @@ fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
         BufferField::Reading => span(&table.reading),
         BufferField::DepartureUpdating => span(&table.departure_updating),
         BufferField::Seed => span(&table.seed),
+        BufferField::Batch => span(&table.batch),
         BufferField::Reserve | BufferField::Partition => None,
         BufferField::Flows | BufferField::FlowLimit | BufferField::Overrides | BufferField::Guarantees => None,
     }

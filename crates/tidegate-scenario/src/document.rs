@@ -223,6 +223,9 @@ pub struct BufferTable {
     /// For `selective-pushout` and `selective-pushout-plus`: the seed of the lots that choose among queues with marked packets.
     #[schemars(extend("default" = 1))]
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
+    /// For `fattest-flow`: the most packets that the flow with the most bytes loses at once.
+    #[schemars(extend("default" = 64))]
+    pub batch: Option<At<Whole<1, { u32::MAX as u64 }>>>,
 }
 
 /// A rule: every field that is given must match. At least one is given.

@@ -25,6 +25,8 @@ pub struct Buffer {
     pub departure_updating: Option<bool>,
     /// The seed of lots.
     pub seed: Option<u64>,
+    /// The packets of a batch.
+    pub batch: Option<u32>,
 }
 
 /// The owner of a partition.

@@ -75,6 +75,8 @@ pub struct BufferParameters {
     pub departure_updating: Option<bool>,
     /// The seed of a manager that draws lots; 1 unless given. The same seed gives the same lots.
     pub seed: Option<u64>,
+    /// The most packets that the fattest flow loses at once; 64 unless given.
+    pub batch: Option<u32>,
     /// True if single flows get other limits or reserves while the port runs: the tables for them are made when the manager is built.
     /// Otherwise the first such change makes them.
     pub changes: bool,
@@ -201,6 +203,8 @@ fields! {
         DepartureUpdating = "departure_updating",
         /// [`BufferParameters::seed`].
         Seed = "seed",
+        /// [`BufferParameters::batch`].
+        Batch = "batch",
         /// [`FlowShare::partition`].
         Partition = "partition",
     }
@@ -218,6 +222,7 @@ impl BufferField {
         BufferField::Reserve,
         BufferField::DepartureUpdating,
         BufferField::Seed,
+        BufferField::Batch,
     ];
 
     pub(super) const fn wrong(self, problem: &'static str) -> BufferError {
@@ -242,6 +247,7 @@ impl BufferParameters {
             BufferField::Reserve => self.reserve.is_some() || !self.reserves.is_empty(),
             BufferField::DepartureUpdating => self.departure_updating.is_some(),
             BufferField::Seed => self.seed.is_some(),
+            BufferField::Batch => self.batch.is_some(),
             BufferField::Partition => false,
         }
     }
