@@ -91,13 +91,16 @@ fn value<T: Copy>(at: &Option<At<T>>) -> Option<T> {
 
 /// The parameters of the core.
 fn read(table: &AqmTable) -> Result<AqmParameters, Diagnostic> {
-    let AqmTable { kind: _, target, interval, ecn, mark_limit, update_period, alpha, beta, max_burst, ecn_limit, derandomise, steep } =
-        table;
+    let AqmTable { kind: _, target, interval, ecn, mark_limit, mark_above, ce_threshold, ect1_only, .. } = table;
+    let AqmTable { update_period, alpha, beta, max_burst, ecn_limit, derandomise, steep, .. } = table;
     Ok(AqmParameters {
         target: value(target),
         interval: value(interval),
         ecn: value(ecn),
         mark_limit: value(mark_limit),
+        mark_above: mark_above.as_ref().map(|at| at.value.0),
+        ce_threshold: value(ce_threshold),
+        ect1_only: value(ect1_only),
         update_period: value(update_period),
         alpha: gain(alpha),
         beta: gain(beta),
@@ -131,6 +134,9 @@ fn place(table: &AqmTable, field: AqmField) -> Option<Span> {
         AqmField::Interval => span(&table.interval),
         AqmField::Ecn => span(&table.ecn),
         AqmField::MarkLimit => span(&table.mark_limit),
+        AqmField::MarkAbove => span(&table.mark_above),
+        AqmField::CeThreshold => span(&table.ce_threshold),
+        AqmField::Ect1Only => span(&table.ect1_only),
         AqmField::UpdatePeriod => span(&table.update_period),
         AqmField::Alpha => span(&table.alpha),
         AqmField::Beta => span(&table.beta),

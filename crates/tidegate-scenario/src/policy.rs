@@ -310,7 +310,7 @@ impl<'a> Resolution<'a> {
             longest_frame: self.longest_frame as u32,
             remarks: Remarks::new(marks),
         };
-        let mut policy = self.policy(&tree, buffers, setup, policers, aqms, limits, promises);
+        let mut policy = self.policy(&tree, buffers, setup, policers.into_iter().zip(aqms), limits, promises);
         if adapter.is_some() {
             // These bounds are those of the packet scheduler.
             policy.bounds.clear();
@@ -499,8 +499,7 @@ impl<'a> Resolution<'a> {
         tree: &Tree,
         buffers: Buffers,
         setup: PortSetup,
-        policers: Vec<Option<Policing>>,
-        aqms: Vec<Option<QueueManagement>>,
+        rules: impl Iterator<Item = (Option<Policing>, Option<QueueManagement>)>,
         limits: Vec<Option<Limit>>,
         promises: Vec<Option<Promise>>,
     ) -> Policy {
@@ -513,7 +512,7 @@ impl<'a> Resolution<'a> {
             guarantee: tree.group_guarantee(index).clone(),
             shape: given.shape,
         });
-        let classes = tree.classes.iter().zip(policers).zip(aqms).enumerate().map(|(index, ((class, police), aqm))| {
+        let classes = tree.classes.iter().zip(rules).enumerate().map(|(index, (class, (police, aqm)))| {
             let table = self.table.class.get(index);
             Class {
                 name: class.given.name.clone(),

@@ -1,4 +1,4 @@
-//! The preset `kind = "intserv"`: writes the node of integrated services of Wu, Hou, Zhang, Chao and Hamada as an ordinary policy.
+//! Presets. The AQM `fq-codel` of a class writes its queues, their scheduler and its buffer. `kind = "intserv"` writes the node of integrated services of Wu, Hou, Zhang, Chao and Hamada as an ordinary policy.
 //!
 //! It fills in what the file leaves open, before anything is judged or built. So all that reads a policy sees the scheduler, the partitions and the keys of
 //! classes as if the file had them. What the file says itself stays.
@@ -6,13 +6,13 @@
 //! The published rules lose packets of conforming flows. The reading `repaired`, the default, adds a tolerance of `L/r + Lmax/C` to each class, where L and
 //! Lmax are the longest frame. It divides the partition of guaranteed service among its classes in proportion to their rates.
 
-use crate::choice::{BufferName, NodeReading, SchedulerName};
+use crate::choice::{AqmChoice, BufferName, NodeReading, SchedulerName};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::{AdmissionTable, BufferTable, CallsTable, ClassTable, ColourSetTable, File, PolicyTable, RuleTable, SetTable};
 use crate::header::{DSCP_NAMES, Dscp, DscpChange};
 use crate::policy::{USUAL_LONGEST_FRAME, overhead};
 use crate::units::{Limit, Ratio, print_rate, print_size};
-use crate::value::{At, Block, Bytes, Given, Name, Named};
+use crate::value::{At, Block, Bytes, Given, Name, Named, Whole};
 use tidegate_core::admission::Service;
 use tidegate_core::buffer::BufferField;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
@@ -44,6 +44,7 @@ const BEST_EFFORT: (u64, u64) = (100, 64);
 pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
     for (name, policy) in &mut file.policy.0 {
         let table = &mut policy.value;
+        fair_queueing(table);
         match (table.preset(), &table.kind) {
             (Some((reading, utilisation)), Some(kind)) => {
                 let at = kind.span.clone();
@@ -60,6 +61,38 @@ pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
     }
     links(file, findings);
     calls(file);
+}
+
+/// The number of queues of a class with fair queueing (RFC 8290, section 5.2.1).
+const FAIR_QUEUES: u64 = 1024;
+/// The default size of its buffer: four times the usual interval of CoDel, and a number of longest frames.
+const FAIR_BUFFER: (u64, u64) = (400, 64);
+
+/// Gives classes with fair queueing what they lack of it.
+fn fair_queueing(policy: &mut PolicyTable) {
+    let (rate, longest_frame) = (policy.rate.value, longest_frame(policy));
+    for class in &mut policy.class {
+        let Some(key) = class.aqm.as_ref().filter(|key| matches!(key.value.choice(), AqmChoice::FairQueueing(_))) else { continue };
+        let at = key.span.clone();
+        class.value.queues.get_or_insert(At { value: Whole(FAIR_QUEUES), span: at.clone() });
+        class.value.queue_scheduler.get_or_insert(At { value: SchedulerName(SchedulerKind::SparseRoundRobin), span: at.clone() });
+        if class.partition.is_none() {
+            let own = Block { value: BufferTable::default(), span: at.clone() };
+            let buffer = class.value.buffer.get_or_insert(own);
+            buffer.value.manager.get_or_insert(At { value: BufferName(BufferKind::FattestFlow), span: at.clone() });
+            buffer.value.limit.get_or_insert(At { value: Limit::Bytes(size(rate, longest_frame, FAIR_BUFFER)), span: at });
+        }
+    }
+}
+
+fn longest_frame(policy: &PolicyTable) -> u64 {
+    policy.longest_frame.as_ref().map_or(USUAL_LONGEST_FRAME, |at| at.value.0)
+}
+
+/// What the link sends in some milliseconds, at least a number of longest frames.
+fn size(rate: Rate, longest_frame: u64, (milliseconds, frames): (u64, u64)) -> u64 {
+    let bytes = u128::from(rate.bits_per_second()) * u128::from(milliseconds) / 8000;
+    (bytes as u64).max(frames.saturating_mul(longest_frame))
 }
 
 /// Gives links before such a node with places its admission control. Reports links with a rate of their own.
@@ -228,13 +261,12 @@ impl Node<'_> {
     }
 
     fn longest_frame(&self) -> u64 {
-        self.table.longest_frame.as_ref().map_or(USUAL_LONGEST_FRAME, |at| at.value.0)
+        longest_frame(self.table)
     }
 
     /// The default size of a buffer.
-    fn size(&self, (milliseconds, frames): (u64, u64)) -> u64 {
-        let bytes = u128::from(self.table.rate.value.bits_per_second()) * u128::from(milliseconds) / 8000;
-        (bytes as u64).max(frames.saturating_mul(self.longest_frame()))
+    fn size(&self, least: (u64, u64)) -> u64 {
+        size(self.table.rate.value, self.longest_frame(), least)
     }
 
     /// Adds the manager and the size that a buffer lacks.

@@ -2,7 +2,7 @@
 
 use crate::choice::AqmName;
 use crate::units::Ratio;
-use crate::value::{At, Gain};
+use crate::value::{At, Bytes, Gain};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::Duration;
@@ -26,6 +26,15 @@ pub struct AqmTable {
     /// Packets that have waited longer are dropped even if they could be marked, so that senders that ignore marks cannot fill the buffer.
     #[schemars(extend("default" = "the interval", "examples" = ["1 s"]))]
     pub mark_limit: Option<At<Duration>>,
+    /// For `step`, and beside `codel` and `fq-codel`: packets that find this much queued are marked at once, if their transport understands it.
+    #[schemars(extend("default" = "none", "examples" = ["30 kB"]))]
+    pub mark_above: Option<At<Bytes>>,
+    /// For `step`, and beside `codel` and `fq-codel`: packets that have waited longer are marked at once, if their transport understands it.
+    #[schemars(extend("default" = "none", "examples" = ["1 ms"]))]
+    pub ce_threshold: Option<At<Duration>>,
+    /// With `mark_above` or `ce_threshold`: whether they hold for packets of L4S alone (ECT(1)).
+    #[schemars(extend("default" = false))]
+    pub ect1_only: Option<At<bool>>,
     /// For `pie`: the time between two updates of the probability with which packets are dropped or marked.
     #[schemars(extend("default" = "15 ms", "examples" = ["7.5 ms"]))]
     pub update_period: Option<At<Duration>>,
