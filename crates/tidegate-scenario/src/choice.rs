@@ -15,7 +15,7 @@ use tidegate_core::scheduler::{Marks, OutOfProfile, ServiceClass, Shares, Stampi
 use tidegate_core::shaper::Bucket;
 use tidegate_router::{Arbiter, Level};
 pub use tidegate_sim::SourceKind;
-use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKind};
+use tidegate_sim::tcp::{AfterIdle, CongestionKind, EcnMode, Growth, RecoveryKind, TimerKind};
 
 /// The schema keyword under which a choice keeps one sentence per name.
 pub const MEANINGS: &str = "x-meanings";
@@ -178,6 +178,29 @@ leaf! {
     (AqmKind::ALL.iter().map(|&kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
         .chain(FAIR_QUEUEING.map(|(name, kind, meaning)| (name, AqmName(AqmChoice::FairQueueing(kind)), meaning)))
         .collect::<Vec<_>>()
+}
+
+/// How a connection takes part in ECN: a name, or true for `classic` and false for `off`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EcnName(pub EcnMode);
+
+impl Leaf for EcnName {
+    const NAME: &'static str = "ECN mode";
+    fn schema() -> Value {
+        let meanings: Map<String, Value> = EcnMode::ALL.iter().map(|mode| (mode.name().to_owned(), mode.summary().into())).collect();
+        let names: Vec<&str> = EcnMode::ALL.iter().map(|mode| mode.name()).collect();
+        json!({ "anyOf": [{ "type": "boolean" }, { "enum": names }], MEANINGS: meanings })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<EcnName, String> {
+        match scalar {
+            Scalar::Boolean(true) => Ok(EcnName(EcnMode::Classic)),
+            Scalar::Boolean(false) => Ok(EcnName(EcnMode::Off)),
+            _ => {
+                let known: Vec<_> = EcnMode::ALL.iter().map(|&mode| (mode.name(), EcnName(mode))).collect();
+                one_of(scalar, "an ECN mode", &known).map_err(|problem| format!("{problem}; or true or false"))
+            }
+        }
+    }
 }
 
 named! {

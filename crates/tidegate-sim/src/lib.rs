@@ -85,6 +85,7 @@ pub mod time;
 
 mod cells;
 mod course;
+mod ecn;
 mod fifo_port;
 mod holding;
 mod id;

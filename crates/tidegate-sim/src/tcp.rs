@@ -38,6 +38,7 @@ pub(crate) mod congestion;
 pub(crate) mod connection;
 pub(crate) mod counts;
 pub(crate) mod delivery;
+pub(crate) mod ecn;
 pub(crate) mod flight;
 pub(crate) mod growth;
 pub(crate) mod hystart;
@@ -56,6 +57,7 @@ mod transcripts;
 
 pub use application::{Application, TransferSize, Transfers};
 pub use congestion::CongestionKind;
+pub use ecn::EcnMode;
 pub use growth::Growth;
 pub use idle::AfterIdle;
 pub use recovery::RecoveryKind;

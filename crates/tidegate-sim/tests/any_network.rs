@@ -12,7 +12,7 @@ use tidegate_core::policer::Contract;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
-use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
+use tidegate_sim::tcp::{Application, CongestionKind, EcnMode, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{
     CapturePacket, Control, Experiment, FlowSpec, Holding, Impairment, LengthDistribution, Link, LinkId, Network, Outcome, Remainder,
     Source, run,
@@ -75,12 +75,14 @@ fn any_connection() -> impl Strategy<Value = Source> {
         |(size, count, think, request, reconnects)| Application::Transfers(Transfers { size, count, think, request, reconnects }),
     );
     let application = prop_oneof![Just(Application::Endless), transfers];
-    let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL))
-        .prop_filter("it wants selective acknowledgements", |kinds| kinds.0 != CongestionKind::Bbr || kinds.1.is_selective());
-    let flags = prop::array::uniform5(any::<bool>());
+    let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL), select(EcnMode::ALL))
+        .prop_filter("it wants selective acknowledgements", |kinds| {
+            (kinds.0 != CongestionKind::Bbr && !matches!(kinds.3, EcnMode::Accurate | EcnMode::L4s)) || kinds.1.is_selective()
+        });
+    let flags = prop::array::uniform4(any::<bool>());
     (application, kinds, flags, 100u32..1400, 1u32..12, 1u64..60_000, 0u64..3, 0u64..40).prop_map(
-        |(application, (congestion, recovery, timer), flags, segment, initial_window, window, jitter, delay)| {
-            let [window_scale, limited_transmit, avoid_multiple_fast_retransmits, handshake, ecn] = flags;
+        |(application, (congestion, recovery, timer, ecn), flags, segment, initial_window, window, jitter, delay)| {
+            let [window_scale, limited_transmit, avoid_multiple_fast_retransmits, handshake] = flags;
             Source::Tcp(Box::new(Tcp {
                 congestion,
                 recovery,

@@ -8,7 +8,9 @@ use tidegate_core::policer::Contract;
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::statistics::{Tagged, jain};
-use tidegate_sim::tcp::{Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
+use tidegate_sim::tcp::{
+    Application, CongestionKind, EcnMode, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers,
+};
 use tidegate_sim::{Control, Experiment, FlowSpec, Holding, LinkId, Network, Outcome, Source, Tagging, TcpOutcome, run};
 
 fn simulate(network: &Network, seconds: u64, warm_up: u64, replications: u32) -> Outcome {
@@ -310,13 +312,13 @@ fn requests_and_handshakes_that_get_lost_are_repeated() {
 
 #[test]
 fn marks_keep_the_queue_short_without_losses() {
-    let network = |ecn| {
+    let network = |ecn: EcnMode| {
         let tcp = Tcp { ecn, window: 1_000_000, ..plain() };
         let mut network = pair(10_000_000, Duration::from_milliseconds(20), 200_000, tcp);
         network.links[0].impairment.mark_above = Some(30_000);
         network
     };
-    let (with, without) = (simulate(&network(true), 60, 20, 1), simulate(&network(false), 60, 20, 1));
+    let (with, without) = (simulate(&network(EcnMode::Classic), 60, 20, 1), simulate(&network(EcnMode::Off), 60, 20, 1));
     assert!(connection(&with, 0).marks > 5);
     assert_eq!(connection(&with, 0).retransmissions, 0);
     assert_eq!(connection(&without, 0).marks, 0);

@@ -13,7 +13,7 @@ use tidegate_sim::Holding;
 use tidegate_sim::source::Cbr;
 use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, LongestDelay, Replication};
 use tidegate_sim::tcp::{
-    AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers,
+    AfterIdle, Application, CongestionKind, EcnMode, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers,
 };
 use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Tagging, run};
 
@@ -104,7 +104,7 @@ impl Hosts {
             prr: false,
             hystart: false,
             tail_loss_probe: false,
-            ecn: false,
+            ecn: EcnMode::Off,
             growth: Growth::Rfc5681,
             after_idle: AfterIdle::Rfc5681,
             start_within: milliseconds(clock.start_within),

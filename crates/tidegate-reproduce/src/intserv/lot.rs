@@ -14,7 +14,7 @@ use tidegate_core::scheduler::{FlowParameters, ServiceClass, Setup};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::source::{Cbr, OnOff};
-use tidegate_sim::tcp::{AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings};
+use tidegate_sim::tcp::{AfterIdle, Application, CongestionKind, EcnMode, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings};
 use tidegate_sim::{
     Arrivals, Calls, Control, Experiment, FlowSpec, Holding, Impairment, Link, LinkId, Network, NodeId, Outcome, Remainder, Source, run,
 };
@@ -313,7 +313,7 @@ impl Case {
             hystart: false,
             tail_loss_probe: false,
             handshake: false,
-            ecn: false,
+            ecn: EcnMode::Off,
             start_within: Duration::from_seconds(1),
             // 300 us, 10 us to either side.
             processing: Duration::from_picoseconds(290_000_000),

@@ -1,6 +1,6 @@
 //! The table of a flow's source, exactly as it is written; see [`super`].
 
-use crate::choice::{AfterIdleName, CongestionName, GrowthName, Holding, RecoveryName, SourceKind, TimerName};
+use crate::choice::{AfterIdleName, CongestionName, EcnName, GrowthName, Holding, RecoveryName, SourceKind, TimerName};
 use crate::diagnostic::Span;
 use crate::value::{At, Block, Bytes, Decimal, Given, Packets, Text, Whole};
 use schemars::JsonSchema;
@@ -158,9 +158,10 @@ source_table! {
         /// For `tcp`: whether a connection begins with a packet there and one back.
         #[schemars(extend("default" = true))]
         pub handshake: Option<At<bool>>,
-        /// For `tcp`: whether congestion marks stand in for losses (RFC 3168); links mark with `mark_above`.
-        #[schemars(extend("default" = false))]
-        pub ecn: Option<At<bool>>,
+        /// For `tcp`: whether queues may mark its segments in place of a loss, and how marks are echoed; true for `classic`, false for `off`. Links
+        /// mark with `mark_above`.
+        #[schemars(extend("default" = "off", "examples" = ["l4s"]))]
+        pub ecn: Option<At<EcnName>>,
         /// For `tcp`: the most by which the start is put off, at random, so that several connections are not in step.
         #[schemars(extend("default" = "0 s", "examples" = ["100 ms"]))]
         pub start_within: Option<At<Duration>>,

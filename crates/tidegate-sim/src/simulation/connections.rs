@@ -2,7 +2,7 @@
 
 use super::agenda::Agenda;
 use super::data_plane::DataPlane;
-use super::packet::{ECN_CAPABLE, InTransit, WINDOW_REDUCED};
+use super::packet::{InTransit, PacketMeta, WINDOW_REDUCED};
 use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::random::Stream;
@@ -72,7 +72,8 @@ impl<'a> Connections<'a> {
         if hop.flow & BACK == 0 {
             let is_measured = plane.flows.deliver(now, hop.flow, &packet);
             let data = length - tcp.connection.tcp().headers;
-            if let Some(message) = tcp.connection.on_segment(now, meta.segment_number(), data, meta.is_marked(), meta.says_reduced()) {
+            let (earlier, answer) = tcp.connection.on_segment(now, meta.segment_number(), data, meta.ecn(), meta.says_reduced());
+            for message in earlier.map(Message::Ack).into_iter().chain(answer) {
                 tcp.send_back(now, number, message, plane);
             }
             if !is_measured {
@@ -156,9 +157,7 @@ impl TcpFlow<'_> {
     fn depart(&mut self, now: u64, segment: Segment, plane: &mut DataPlane) {
         let tcp = self.connection.tcp();
         let mut flags = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
-        if tcp.ecn {
-            flags |= ECN_CAPABLE | if segment.reduced { WINDOW_REDUCED } else { 0 };
-        }
+        flags |= PacketMeta::ecn_flags(segment.ecn) | if segment.reduced { WINDOW_REDUCED } else { 0 };
         let length = segment.length + tcp.headers;
         let colour = self.tagger.colour(now, length, self.data.colour);
         plane.flows.meters[self.flow].emit(length, colour != Colour::Green);

@@ -1,13 +1,14 @@
 //! What a packet carries through the simulated network.
 
+use crate::ecn::Ecn;
 use crate::route::Variant;
 use crate::tcp::segment::NUMBER_BITS;
 use tidegate_core::packet::Colour;
 
-/// A TCP segment of a connection with ECN: ports may mark it.
-pub(super) const ECN_CAPABLE: u32 = 1 << 31;
-/// A port has marked it.
-const ECN_MARKED: u32 = 1 << 30;
+/// Where its code point of congestion notification begins: the two highest bits.
+const ECN_SHIFT: u32 = 30;
+/// The code point of a packet that a port has marked.
+const CONGESTION_EXPERIENCED: u32 = (Ecn::Ce as u32) << ECN_SHIFT;
 /// It says that the sender has reduced its window (CWR).
 pub(super) const WINDOW_REDUCED: u32 = 1 << 29;
 /// The packet's sender tagged it.
@@ -25,9 +26,15 @@ pub(super) struct PacketMeta {
 }
 
 impl PacketMeta {
+    /// The flags of a packet with this code point.
+    #[inline]
+    pub(super) fn ecn_flags(ecn: Ecn) -> u32 {
+        u32::from(ecn.bits()) << ECN_SHIFT
+    }
+
     #[inline]
     pub(super) fn is_ecn_capable(self) -> bool {
-        self.flags >= ECN_CAPABLE
+        self.flags >> ECN_SHIFT != 0
     }
 
     /// Marks the packet if it may be marked and `backlog` bytes, of `threshold` or more, are queued where it comes.
@@ -42,13 +49,13 @@ impl PacketMeta {
     #[inline]
     pub(super) fn mark(&mut self) {
         if self.is_ecn_capable() {
-            self.flags |= ECN_MARKED;
+            self.flags |= CONGESTION_EXPERIENCED;
         }
     }
 
     #[inline]
-    pub(super) fn is_marked(self) -> bool {
-        self.flags & ECN_MARKED != 0
+    pub(super) fn ecn(self) -> Ecn {
+        Ecn::from_bits((self.flags >> ECN_SHIFT) as u8)
     }
 
     #[inline]

@@ -2,11 +2,13 @@
 
 use super::application::{Application, Transfers, up_to};
 use super::counts::Counts;
+use super::ecn::EcnMode;
 use super::receiver::Receiver;
 use super::segment::{Ack, Message, NUMBER_BITS, Segment};
 use super::sender::Sender;
 use super::settings::Tcp;
 use super::timer::TimerKind;
+use crate::ecn::Ecn;
 use crate::random::Stream;
 use crate::statistics::tcp::Measured;
 use crate::statistics::{Histogram, TimeWeighted};
@@ -100,7 +102,7 @@ impl<'a> Connection<'a> {
         Connection {
             tcp,
             sender: Sender::new(tcp, phase),
-            receiver: Receiver::new(tcp.recovery.is_selective(), delay),
+            receiver: Receiver::new(tcp.recovery.is_selective(), delay, tcp.ecn),
             stream,
             phase,
             stop,
@@ -141,21 +143,20 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// A segment reaches the receiving end. `number` is the low part of its number, of which 28 bits are given.
+    /// A segment reaches the receiving end. `number` is the low part of its number, of which 28 bits are given. The answers are those to what
+    /// came before and to this.
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: u64, number: u32, length: u32, marked: bool, reduced: bool) -> Option<Message> {
+    pub(crate) fn on_segment(&mut self, now: u64, number: u32, length: u32, ecn: Ecn, reduced: bool) -> (Option<Ack>, Option<Message>) {
         if length == 0 {
-            return self.on_opening(now);
+            return (None, self.on_opening(now));
         }
         let number = widen(number, self.receiver.next());
-        if self.tcp.ecn {
-            self.receiver.congestion(marked, reduced);
-        }
+        let earlier = if self.tcp.ecn == EcnMode::Off { None } else { self.receiver.on_code_point(ecn, reduced) };
         let ack = self.receiver.on_segment(now, number, length);
         if self.end != u64::MAX {
             self.on_delivered(now, number);
         }
-        ack.map(Message::Ack)
+        (earlier, ack.map(Message::Ack))
     }
 
     /// A packet without data reaches the receiving end: it opens a connection, or answers a request to open it.
@@ -221,7 +222,7 @@ impl<'a> Connection<'a> {
     /// A packet without data that opens a connection. Its number is that of the last segment written.
     pub(crate) fn opening(&mut self) -> Segment {
         self.openings += 1;
-        Segment { number: self.sender.written() - 1, length: 0, reduced: false }
+        Segment { number: self.sender.written() - 1, length: 0, reduced: false, ecn: Ecn::NotEct }
     }
 
     /// True if the present transfer is the first of a connection.

@@ -1,7 +1,7 @@
 //! The receiving end: what has arrived, in order and out of order, and when it is acknowledged.
 //!
 //! **Source.** RFC 5681, section 4.2 (when to acknowledge); RFC 2018, section 4 (which blocks to report, and in which order); RFC 3168,
-//! section 6.1.3 (echoing congestion).
+//! section 6.1.3, and [`super::ecn`] (echoing congestion).
 //!
 //! **State.** The next segment expected, the runs of segments beyond it, and the last few that were reported first.
 //!
@@ -9,7 +9,9 @@
 //!
 //! **Deviations.** The application takes data in order at once, so the window never shrinks. Nothing that was reported is discarded.
 
+use super::ecn::{Echo, EcnMode};
 use super::segment::{Ack, MAX_SACK_BLOCKS};
+use crate::ecn::Ecn;
 use crate::time::NEVER;
 use std::collections::VecDeque;
 
@@ -29,12 +31,11 @@ pub(crate) struct Receiver {
     waiting: u32,
     deadline: u64,
     selective: bool,
-    /// True from a congestion mark until the sender says that it has reduced its window.
-    echoing: bool,
+    echo: Echo,
 }
 
 impl Receiver {
-    pub(crate) fn new(selective: bool, delay: u64) -> Receiver {
+    pub(crate) fn new(selective: bool, delay: u64, ecn: EcnMode) -> Receiver {
         Receiver {
             next: 1,
             runs: VecDeque::new(),
@@ -44,7 +45,7 @@ impl Receiver {
             waiting: 0,
             deadline: NEVER,
             selective,
-            echoing: false,
+            echo: Echo::new(ecn),
         }
     }
 
@@ -63,9 +64,16 @@ impl Receiver {
         self.deadline
     }
 
-    /// The network marked a segment, or the sender says that it has reacted.
-    pub(crate) fn congestion(&mut self, marked: bool, reduced: bool) {
-        self.echoing = (self.echoing && !reduced) || marked;
+    /// The code point of the segment that comes next, and whether its sender says that it has reduced its window. The acknowledgement of what
+    /// waits, if that has to have the echo as it was.
+    #[inline]
+    pub(crate) fn on_code_point(&mut self, ecn: Ecn, says_reduced: bool) -> Option<Ack> {
+        let earlier = (self.waiting > 0 && self.echo.is_change(ecn)).then(|| self.acknowledge());
+        if self.echo.on_segment(ecn, says_reduced) {
+            // The next in order is acknowledged as if it were the second to wait.
+            self.waiting = 1;
+        }
+        earlier
     }
 
     /// A segment with `length` bytes of data arrives. The acknowledgement, if it is due at once.
@@ -148,7 +156,8 @@ impl Receiver {
     fn acknowledge(&mut self) -> Ack {
         self.waiting = 0;
         self.deadline = NEVER;
-        let mut ack = Ack { next: self.next, echo: self.echoing, ..Ack::default() };
+        let mut ack = Ack { next: self.next, ..Ack::default() };
+        self.echo.write(&mut ack);
         if self.selective && !self.runs.is_empty() {
             self.report(&mut ack);
         }

@@ -1,5 +1,7 @@
 //! Segments, acknowledgements and requests between the ends of a connection.
 
+use crate::ecn::Ecn;
+
 /// The most blocks of a selective acknowledgement. Four would fit without timestamps; three are usual.
 pub(crate) const MAX_SACK_BLOCKS: usize = 3;
 
@@ -15,6 +17,8 @@ pub(crate) struct Segment {
     pub length: u32,
     /// True if it says that the window has been reduced (CWR, RFC 3168).
     pub reduced: bool,
+    /// Its code point.
+    pub ecn: Ecn,
 }
 
 /// An acknowledgement.
@@ -28,6 +32,8 @@ pub(crate) struct Ack {
     pub count: u32,
     /// True if the network marked a segment (ECE, RFC 3168).
     pub echo: bool,
+    /// The low three bits of the count of marked segments (ACE, RFC 9768); 0 if the connection has no such count.
+    pub ace: u8,
 }
 
 impl Ack {

@@ -15,6 +15,7 @@
 use super::congestion::AnyCongestion;
 use super::counts::Counts;
 use super::delivery::Deliveries;
+use super::ecn::{EcnMode, MarkCount};
 use super::flight::Flight;
 use super::hystart::HyStart;
 use super::idle::AfterIdle;
@@ -25,6 +26,7 @@ use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Segment};
 use super::settings::Tcp;
 use super::timer::AnyTimer;
+use crate::ecn::Ecn;
 use crate::time::NEVER;
 use std::collections::VecDeque;
 
@@ -70,6 +72,8 @@ pub(crate) struct Sender {
     limited_transmit: bool,
     avoid_multiple_fast_retransmits: bool,
     selective: bool,
+    ecn: EcnMode,
+    marks: MarkCount,
     /// The first segment whose congestion mark counts again: one reaction per window.
     marked_to: u64,
     says_reduced: bool,
@@ -129,6 +133,8 @@ impl Sender {
             limited_transmit: tcp.limited_transmit,
             avoid_multiple_fast_retransmits: tcp.avoid_multiple_fast_retransmits,
             selective: tcp.recovery.is_selective(),
+            ecn: tcp.ecn,
+            marks: MarkCount::new(),
             marked_to: 0,
             says_reduced: false,
             last_sent: 0,
@@ -161,9 +167,9 @@ impl Sender {
 
     /// Replaces the connection, all of whose data has arrived, by a new one. Numbers continue.
     pub(crate) fn reopen(&mut self, tcp: &Tcp, phase: u64) {
-        let (counts, next) = (self.counts, self.flight.written);
+        let (counts, marks, next) = (self.counts, self.marks.clone(), self.flight.written);
         *self = Sender::new(tcp, phase);
-        self.counts = counts;
+        (self.counts, self.marks) = (counts, marks);
         let flight = &mut self.flight;
         (flight.una, flight.nxt, flight.max, flight.written, flight.recover) = (next, next, next, next, next - 1);
     }
@@ -216,9 +222,7 @@ impl Sender {
         if ack.next > self.flight.max || ack.next < self.flight.una {
             return false;
         }
-        if ack.echo {
-            self.on_ecn_echo(ack.next);
-        }
+        let marked = if self.ecn == EcnMode::Off { 0 } else { self.on_echo(ack) };
         let (next, before) = (ack.next, self.flight.una);
         let acked = next - before;
         if self.probe.as_mut().is_some_and(|probe| probe.on_ack(ack, before)) {
@@ -262,7 +266,7 @@ impl Sender {
             }
         }
         if acked > 0 {
-            self.on_new_ack(now, acked);
+            self.on_new_ack(now, acked, acked.saturating_sub(marked));
             if self.keeps_reports && self.phase == Phase::Open && self.recovery.begins(&self.flight) {
                 // A loss that was known when the last recovery ended.
                 self.begin_recovery(now, delivered);
@@ -329,8 +333,9 @@ impl Sender {
         }
     }
 
+    /// `acked` segments are acknowledged, `unmarked` of them without a congestion mark.
     #[inline]
-    fn on_new_ack(&mut self, now: u64, acked: u64) {
+    fn on_new_ack(&mut self, now: u64, acked: u64, unmarked: u64) {
         let flight = &mut self.flight;
         flight.duplicates = 0;
         flight.limited = 0;
@@ -358,8 +363,8 @@ impl Sender {
                     self.phase = Phase::Open;
                 }
                 // A window that the application does not fill measures nothing.
-                if !flight.is_idle || 2 * (flight.size() + acked * flight.segment) >= flight.cwnd {
-                    self.congestion.on_ack(now, flight, acked);
+                if unmarked > 0 && (!flight.is_idle || 2 * (flight.size() + acked * flight.segment) >= flight.cwnd) {
+                    self.congestion.on_ack(now, flight, unmarked);
                     flight.cwnd = flight.cwnd.min(flight.window);
                 }
             }
@@ -377,6 +382,30 @@ impl Sender {
         self.flight.round_trip = now - sent;
         self.flight.sample = Some(now - sent);
         self.counts.measure(now - sent);
+    }
+
+    /// Reads what an acknowledgement says of congestion marks, before it changes anything. Returns the segments that do not let the window grow.
+    #[cold]
+    fn on_echo(&mut self, ack: &Ack) -> u64 {
+        let delivered = self.delivered_by(ack);
+        let marked = match self.ecn {
+            // What reports no segment may be an old acknowledgement that was overtaken.
+            EcnMode::Accurate | EcnMode::L4s if delivered > 0 => self.marks.read(ack.ace, delivered),
+            EcnMode::Classic | EcnMode::Dctcp if ack.echo => delivered.max(1),
+            _ => 0,
+        };
+        if marked > 0 {
+            self.on_ecn_echo(ack.next);
+        }
+        marked
+    }
+
+    /// The segments that an acknowledgement is the first to report.
+    fn delivered_by(&self, ack: &Ack) -> u64 {
+        let flight = &self.flight;
+        let new = |from: u64, to: u64| if from < to { to - from - flight.board.sacked_between(from, to) } else { 0 };
+        let blocks = ack.blocks[..ack.count as usize].iter();
+        new(flight.una, ack.next) + blocks.map(|&(from, to)| new(from.max(ack.next + 1), to.min(flight.max))).sum::<u64>()
     }
 
     /// The receiver echoes a congestion mark: the reaction is that to a loss, at most once per window, without retransmission.
@@ -414,6 +443,7 @@ impl Sender {
         }
         let flight = &mut self.flight;
         let is_new = number == flight.max;
+        let ecn = self.ecn.code_point(!is_new);
         if is_new {
             flight.max += 1;
             if self.timed.0 == 0 && !self.keeps_reports {
@@ -444,10 +474,11 @@ impl Sender {
         }
         self.counts.segments += 1;
         self.last_sent = now;
-        let reduced = std::mem::take(&mut self.says_reduced);
+        // The first new segment carries it (RFC 3168, section 6.1.2).
+        let reduced = ecn != Ecn::NotEct && std::mem::take(&mut self.says_reduced);
         let length = self.length(number);
         self.counts.bytes += u64::from(length);
-        Some(Segment { number, length, reduced })
+        Some(Segment { number, length, reduced, ecn })
     }
 
     /// A segment leaves: records the deliveries so far, and when the next may leave.

@@ -2,6 +2,7 @@
 
 use super::application::{Application, Transfers};
 use super::congestion::CongestionKind;
+use super::ecn::EcnMode;
 use super::growth::Growth;
 use super::idle::AfterIdle;
 use super::recovery::RecoveryKind;
@@ -60,8 +61,8 @@ pub struct Tcp {
     pub tail_loss_probe: bool,
     /// Whether a connection begins with a packet in each direction before any data.
     pub handshake: bool,
-    /// Whether congestion marks stand in for losses (RFC 3168).
-    pub ecn: bool,
+    /// Whether the network may mark segments in place of a loss, and how marks are echoed.
+    pub ecn: EcnMode,
     /// The longest random delay of the start, which keeps several connections out of step.
     pub start_within: Duration,
     /// The least time from the decision to send a segment to its arrival at the first port.
@@ -96,7 +97,7 @@ impl Tcp {
             hystart: false,
             tail_loss_probe: false,
             handshake: true,
-            ecn: false,
+            ecn: EcnMode::Off,
             start_within: Duration::ZERO,
             processing: Duration::ZERO,
             jitter: Duration::ZERO,
@@ -177,6 +178,10 @@ impl TrafficSource for Box<Tcp> {
         if self.congestion.measures() && !self.recovery.is_selective() {
             let (congestion, recovery) = (self.congestion.name(), self.recovery.name());
             let problem = format!("{recovery} does not tell {congestion} which segments are delivered");
+            return Err(Fault::new("recovery", problem, "a recovery with selective acknowledgements"));
+        }
+        if self.ecn.counts() && !self.recovery.is_selective() {
+            let problem = format!("{} cannot tell how many segments a count of marks covers", self.recovery.name());
             return Err(Fault::new("recovery", problem, "a recovery with selective acknowledgements"));
         }
         let timer = &self.timer;

@@ -10,6 +10,7 @@
 //! `sack 3-4,6` reports segments 3 and 4, and 6. Windows are in segments. Events are a millisecond apart, unless a line begins with its instant
 //! in milliseconds, as in `@120`; a timer fires when it is due: `timer -> 2`.
 
+use super::ecn::EcnMode;
 use super::receiver::Receiver;
 use super::segment::Ack;
 use super::sender::Sender;
@@ -86,6 +87,7 @@ fn play(sender: &mut Sender, transcript: &str) {
                         }
                     }
                     Some("echo") => ack.echo = true,
+                    Some("ace") => ack.ace = words.next().unwrap().parse().unwrap(),
                     _ => {}
                 }
                 sender.on_ack(now, &ack);
@@ -118,7 +120,7 @@ fn play(sender: &mut Sender, transcript: &str) {
 #[test]
 fn rfc_5681_slow_start_doubles_the_window_every_round_trip() {
     let tcp = tcp(CongestionKind::Reno, RecoveryKind::Reno);
-    let (mut sender, mut receiver) = (Sender::new(&tcp, 0), Receiver::new(false, 0));
+    let (mut sender, mut receiver) = (Sender::new(&tcp, 0), Receiver::new(false, 0, EcnMode::Off));
     sender.write(0, u64::MAX);
     let mut rounds = Vec::new();
     for round in 0..12 {
@@ -320,12 +322,24 @@ fn rfc_3042_the_first_two_duplicates_let_a_new_segment_go_each() {
 #[test]
 fn rfc_3168_a_mark_counts_once_per_window() {
     play(
-        &mut nine_in_flight(&tcp(CongestionKind::Reno, RecoveryKind::Sack)),
-        "ack 3 echo  ->    | cwnd 4.7222 ssthresh 4.5
+        &mut nine_in_flight(&Tcp { ecn: EcnMode::Classic, ..tcp(CongestionKind::Reno, RecoveryKind::Sack) }),
+        "ack 3 echo  ->    | cwnd 4.5 ssthresh 4.5
          ack 4 echo  ->
-         ack 5 echo  ->
-         ack 11      -> 11 12 13 14 15 16
+         ack 5 echo  ->    | cwnd 4.5
+         ack 11      -> 11 12 13 14 15 | cwnd 5.5
          ack 12 echo -> ",
+    );
+}
+
+#[test]
+fn rfc_9768_marked_segments_reduce_the_window_once_and_do_not_let_it_grow() {
+    play(
+        &mut nine_in_flight(&Tcp { ecn: EcnMode::Accurate, ..tcp(CongestionKind::Reno, RecoveryKind::Sack) }),
+        "ack 4  ace 5 -> 11 12 | cwnd 9.2222
+         ack 6  ace 6 ->       | cwnd 4.7222 ssthresh 4.5
+         ack 8  ace 0 ->       | cwnd 4.7222
+         ack 10 ace 0 -> 13 14 | cwnd 5.1458
+         ack 14 ace 1 -> 15 16 | cwnd 3.5 ssthresh 2.5",
     );
 }
 
@@ -372,7 +386,7 @@ fn rfc_9438_the_window_is_flat_where_the_last_loss_was() {
     sender.write(0, u64::MAX);
     sender.flight.cwnd = 100 * u64::from(SEGMENT);
     let mut numbers: Vec<u64> = sent(&mut sender, 0);
-    let lost = Ack { next: 1, blocks: [(2, 101), (0, 0), (0, 0)], count: 1, echo: false };
+    let lost = Ack { next: 1, blocks: [(2, 101), (0, 0), (0, 0)], count: 1, ..Ack::default() };
     let round_trip = 100 * MS;
     sender.on_ack(round_trip, &lost);
     numbers.extend(sent(&mut sender, round_trip));
@@ -475,7 +489,7 @@ proptest! {
     ) {
         let mut sender = Sender::new(&tcp, 0);
         let delay = tcp.delayed_ack.map_or(0, |delay| delay.picoseconds());
-        let mut receiver = Receiver::new(tcp.recovery.is_selective(), delay);
+        let mut receiver = Receiver::new(tcp.recovery.is_selective(), delay, tcp.ecn);
         let total: u64 = writes.iter().sum();
         writes.iter().for_each(|&bytes| sender.write(0, bytes));
         // What is under way: when it arrives, in which order it was sent, and what it is.

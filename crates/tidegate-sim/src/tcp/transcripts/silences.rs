@@ -48,7 +48,7 @@ fn rfc_8985_a_timeout_takes_for_lost_what_is_older_than_a_round_trip_and_the_fir
 fn a_retransmission_of_the_first_segment_restarts_the_timer_of_rack_only() {
     for (recovery, restarts) in [(RecoveryKind::Rack, true), (RecoveryKind::Sack, false)] {
         let mut sender = nine_in_flight(&tcp(CongestionKind::Reno, recovery));
-        let report = |end| Ack { next: 2, blocks: [(3, end), (0, 0), (0, 0)], count: 1, echo: false };
+        let report = |end| Ack { next: 2, blocks: [(3, end), (0, 0), (0, 0)], count: 1, ..Ack::default() };
         sender.on_ack(100 * MS, &report(6));
         assert_eq!(sent(&mut sender, 100 * MS), [2]);
         let before = sender.deadline();
