@@ -38,7 +38,7 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     tcp.halves_pipe = flag(&table.halve_pipe, tcp.halves_pipe);
     recovery_aids(table, &mut tcp, findings);
     tcp.handshake = flag(&table.handshake, tcp.handshake);
-    tcp.ecn = table.ecn.as_ref().map_or(tcp.ecn, |at| at.value.0);
+    tcp.ecn = table.ecn.as_ref().map_or(tcp.congestion.default_ecn(), |at| at.value.0);
     tcp.start_within = time(&table.start_within, tcp.start_within);
     tcp.processing = time(&table.processing, tcp.processing);
     tcp.jitter = time(&table.jitter, tcp.jitter);

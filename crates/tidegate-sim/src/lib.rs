@@ -85,7 +85,6 @@ pub mod time;
 
 mod cells;
 mod course;
-mod ecn;
 mod fifo_port;
 mod holding;
 mod id;

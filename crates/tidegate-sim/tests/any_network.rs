@@ -75,10 +75,13 @@ fn any_connection() -> impl Strategy<Value = Source> {
         |(size, count, think, request, reconnects)| Application::Transfers(Transfers { size, count, think, request, reconnects }),
     );
     let application = prop_oneof![Just(Application::Endless), transfers];
-    let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL), select(EcnMode::ALL))
-        .prop_filter("it wants selective acknowledgements", |kinds| {
-            (kinds.0 != CongestionKind::Bbr && !matches!(kinds.3, EcnMode::Accurate | EcnMode::L4s)) || kinds.1.is_selective()
-        });
+    let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL), select(EcnMode::ALL));
+    let kinds = kinds.prop_filter("they go together", |&(congestion, recovery, _, ecn)| {
+        let scales = congestion.default_ecn() != EcnMode::Off;
+        let measures = matches!(congestion, CongestionKind::Bbr | CongestionKind::Prague);
+        let is_selective = measures || matches!(ecn, EcnMode::Accurate | EcnMode::L4s);
+        (recovery.is_selective() || !is_selective) && ecn != if scales { EcnMode::Classic } else { EcnMode::L4s }
+    });
     let flags = prop::array::uniform4(any::<bool>());
     (application, kinds, flags, 100u32..1400, 1u32..12, 1u64..60_000, 0u64..3, 0u64..40).prop_map(
         |(application, (congestion, recovery, timer, ecn), flags, segment, initial_window, window, jitter, delay)| {

@@ -1,5 +1,6 @@
 //! TCP in networks: what others have measured, and what can be worked out by hand.
 
+mod marks;
 mod networks;
 
 use networks::dumbbell::{OC_3, dumbbell, fifo_of_bytes, scenario_a};

@@ -95,7 +95,7 @@ source_table! {
         #[schemars(extend("default" = "cubic"))]
         pub congestion: Option<At<CongestionName>>,
         /// For `tcp`: when a segment is lost, and what is sent then.
-        #[schemars(extend("default" = "sack; `rack` for `congestion = \"bbr\"`"))]
+        #[schemars(extend("default" = "sack; `rack` for `congestion = \"bbr\"` and `\"prague\"`"))]
         pub recovery: Option<At<RecoveryName>>,
         /// For `tcp`: how long to wait for an acknowledgement.
         #[schemars(extend("default" = "linux"))]
@@ -134,7 +134,7 @@ source_table! {
         /// its growth.
         #[schemars(extend("default" = "rfc5681"))]
         pub growth: Option<At<GrowthName>>,
-        /// For `tcp`: what is left of the window of `reno` and `cubic` when nothing was sent for longer than the retransmission timeout. `bbr` keeps its window.
+        /// For `tcp`: what is left of the window of `reno` and `cubic` when nothing was sent for longer than the retransmission timeout. `bbr` and `prague` keep it.
         #[schemars(extend("default" = "linux"))]
         pub after_idle: Option<At<AfterIdleName>>,
         /// For `tcp`: whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
@@ -160,7 +160,7 @@ source_table! {
         pub handshake: Option<At<bool>>,
         /// For `tcp`: whether queues may mark its segments in place of a loss, and how marks are echoed; true for `classic`, false for `off`. Links
         /// mark with `mark_above`.
-        #[schemars(extend("default" = "off", "examples" = ["l4s"]))]
+        #[schemars(extend("default" = "off; `dctcp` and `l4s` for `congestion = \"dctcp\"` and `\"prague\"`", "examples" = ["l4s"]))]
         pub ecn: Option<At<EcnName>>,
         /// For `tcp`: the most by which the start is put off, at random, so that several connections are not in step.
         #[schemars(extend("default" = "0 s", "examples" = ["100 ms"]))]

@@ -85,7 +85,7 @@ impl DataPlane<'_> {
                 if let Some(admission) = &mut self.admission {
                     admission.renew(now, link, hop.queue, packets);
                 }
-                packets.offer(Time::from_picoseconds(now), hop.queue, packet.length, packet.colour, packet.meta, &mut watch);
+                packets.offer_packet(packet.at_port(now, hop.queue), &mut watch);
                 if *busy_until <= now {
                     self.serve(now, link);
                 } else if self.agenda.port(port.slot) == NEVER && packets.occupancy().packets() > 0 {
@@ -145,7 +145,7 @@ impl DataPlane<'_> {
                     let (start, finish) = (start.picoseconds(), finish.picoseconds());
                     *busy_until = finish;
                     let more = port.occupancy().packets() > 0;
-                    let packet = InTransit { meta: packet.payload, length: packet.length, colour: packet.colour };
+                    let packet = InTransit::from_port(&packet);
                     if let Some(admission) = &mut self.admission {
                         let hop = self.flows.routes.hops[packet.meta.cursor as usize];
                         if hop.flow & BACK == 0 {

@@ -1,9 +1,9 @@
 //! What a packet carries through the simulated network.
 
-use crate::ecn::Ecn;
 use crate::route::Variant;
 use crate::tcp::segment::NUMBER_BITS;
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Ecn, Flow, Packet, Part};
+use tidegate_core::units::Time;
 
 /// Where its code point of congestion notification begins: the two highest bits.
 const ECN_SHIFT: u32 = 30;
@@ -94,6 +94,22 @@ impl InTransit {
     #[inline]
     pub(super) fn returned(now: u64, start: Variant, place: u32, length: u32) -> InTransit {
         InTransit { meta: PacketMeta { created: now, cursor: start.cursor, flags: place }, length, colour: start.colour }
+    }
+
+    /// The packet as a port sees it that it reaches now.
+    #[inline]
+    pub(super) fn at_port(self, now: u64, flow: Flow) -> Packet<PacketMeta> {
+        let InTransit { meta, length, colour } = self;
+        Packet { flow, length, arrival: Time::from_picoseconds(now), colour, part: Part::Whole, ecn: meta.ecn(), payload: meta }
+    }
+
+    /// A packet that leaves a port, which may have marked it.
+    #[inline]
+    pub(super) fn from_port(packet: &Packet<PacketMeta>) -> InTransit {
+        let PacketMeta { flags, .. } = packet.payload;
+        // A port only adds bits: it turns ECT(0) or ECT(1) into CE.
+        let meta = PacketMeta { flags: flags | PacketMeta::ecn_flags(packet.ecn), ..packet.payload };
+        InTransit { meta, length: packet.length, colour: packet.colour }
     }
 
     /// The same packet at another hop.

@@ -6,10 +6,14 @@
 //! To add one: write its file, and add its line to the list below.
 
 use super::delivery::Sample;
+use super::ecn::{EcnMode, Feedback};
 use super::flight::Flight;
 
 mod bbr;
 mod cubic;
+mod dctcp;
+mod mark_average;
+mod prague;
 mod reno;
 
 /// What congestion control decides.
@@ -18,6 +22,8 @@ pub(crate) trait CongestionControl {
     const SUMMARY: &'static str;
     /// True if it gets a sample of the delivery rate with every acknowledgement, sets the window by these samples, and paces the segments.
     const MEASURES: bool = false;
+    /// The ECN mode unless a file names one. A control that has one scales: it reduces the window by the share of marks (RFC 9331, section 4.3).
+    const ECN: EcnMode = EcnMode::Off;
 
     fn new() -> Self;
 
@@ -30,9 +36,15 @@ pub(crate) trait CongestionControl {
     /// The retransmission timer fires: the new slow start threshold in bytes, at least two segments.
     fn on_rto(&mut self, flight: &Flight) -> u64;
 
-    /// The receiver echoes a congestion mark: the new window in bytes, at least two segments.
-    fn on_ecn(&mut self, flight: &Flight) -> u64 {
-        self.on_loss(flight)
+    /// The receiver echoes a congestion mark, the first in a window of data: the new window in bytes, at least two segments; `None` if it is too
+    /// early for another reduction.
+    fn on_ecn(&mut self, flight: &Flight) -> Option<u64> {
+        Some(self.on_loss(flight))
+    }
+
+    /// What an acknowledgement says of marks, before anything else is done about it. Only if the echo tells how many segments were marked.
+    fn on_feedback(&mut self, now: u64, flight: &Flight, feedback: &Feedback) {
+        let _ = (now, flight, feedback);
     }
 
     /// The sample of an acknowledgement, after everything else has been done about it. True if it holds back segments that the path would
@@ -75,6 +87,8 @@ tidegate_core::registry! { $
         Reno = reno::Reno;
         Cubic = cubic::Cubic;
         Bbr = bbr::Bbr;
+        Dctcp = dctcp::Dctcp;
+        Prague = prague::Prague;
     }
 }
 
@@ -82,6 +96,16 @@ impl CongestionKind {
     /// True if it measures the delivery rate, and paces.
     pub(crate) const fn measures(self) -> bool {
         match_congestion!(self, C, any => C::MEASURES)
+    }
+
+    /// The ECN mode unless a file names one.
+    pub const fn default_ecn(self) -> EcnMode {
+        match_congestion!(self, C, any => C::ECN)
+    }
+
+    /// True if it reduces the window by the share of marks.
+    pub(crate) fn scales(self) -> bool {
+        self.default_ecn() != EcnMode::Off
     }
 
     pub(crate) fn build(self) -> AnyCongestion {
@@ -95,6 +119,7 @@ forward! {
     change on_ack(now: u64, flight: &mut Flight, acked: u64) -> ();
     change on_loss(flight: &Flight) -> u64;
     change on_rto(flight: &Flight) -> u64;
-    change on_ecn(flight: &Flight) -> u64;
+    change on_ecn(flight: &Flight) -> Option<u64>;
+    change on_feedback(now: u64, flight: &Flight, feedback: &Feedback) -> ();
     change on_rate_sample(now: u64, flight: &mut Flight, sample: &Sample) -> bool;
 }

@@ -8,12 +8,12 @@ use super::segment::{Ack, Message, NUMBER_BITS, Segment};
 use super::sender::Sender;
 use super::settings::Tcp;
 use super::timer::TimerKind;
-use crate::ecn::Ecn;
 use crate::random::Stream;
 use crate::statistics::tcp::Measured;
 use crate::statistics::{Histogram, TimeWeighted};
 use crate::time::NEVER;
 use std::collections::VecDeque;
+use tidegate_core::packet::Ecn;
 use tidegate_core::port::Volume;
 
 /// The wait before a request is first repeated: RFC 6298's initial timeout, in picoseconds.

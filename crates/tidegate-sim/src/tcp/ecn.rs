@@ -14,7 +14,7 @@
 //! what waits when the mark changes, as in the RFC's figure 1; the segment that changes it waits like any other.
 
 use super::segment::Ack;
-use crate::ecn::Ecn;
+use tidegate_core::packet::Ecn;
 
 tidegate_core::fields! {
     /// How a connection takes part in ECN.
@@ -66,6 +66,17 @@ impl EcnMode {
             EcnMode::Classic | EcnMode::Dctcp | EcnMode::Accurate => Ecn::Ect0,
         }
     }
+}
+
+/// What an acknowledgement says of marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Feedback {
+    /// The segment that the receiver expects next.
+    pub next: u64,
+    /// Segments that it is the first to report, and how many of them were marked. Without selective acknowledgements it may report no segment,
+    /// and one mark.
+    pub delivered: u64,
+    pub marked: u64,
 }
 
 /// The values of the ACE field, and where both ends begin to count.

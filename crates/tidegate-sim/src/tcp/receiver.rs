@@ -11,9 +11,9 @@
 
 use super::ecn::{Echo, EcnMode};
 use super::segment::{Ack, MAX_SACK_BLOCKS};
-use crate::ecn::Ecn;
 use crate::time::NEVER;
 use std::collections::VecDeque;
+use tidegate_core::packet::Ecn;
 
 /// The receiver of one connection. Segments are numbered; see [`super::flight::Flight`].
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Segments, acknowledgements and requests between the ends of a connection.
 
-use crate::ecn::Ecn;
+use tidegate_core::packet::Ecn;
 
 /// The most blocks of a selective acknowledgement. Four would fit without timestamps; three are usual.
 pub(crate) const MAX_SACK_BLOCKS: usize = 3;

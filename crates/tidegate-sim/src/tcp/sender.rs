@@ -15,7 +15,7 @@
 use super::congestion::AnyCongestion;
 use super::counts::Counts;
 use super::delivery::Deliveries;
-use super::ecn::{EcnMode, MarkCount};
+use super::ecn::{EcnMode, Feedback, MarkCount};
 use super::flight::Flight;
 use super::hystart::HyStart;
 use super::idle::AfterIdle;
@@ -26,9 +26,9 @@ use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Segment};
 use super::settings::Tcp;
 use super::timer::AnyTimer;
-use crate::ecn::Ecn;
 use crate::time::NEVER;
 use std::collections::VecDeque;
+use tidegate_core::packet::Ecn;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -222,7 +222,7 @@ impl Sender {
         if ack.next > self.flight.max || ack.next < self.flight.una {
             return false;
         }
-        let marked = if self.ecn == EcnMode::Off { 0 } else { self.on_echo(ack) };
+        let marked = if self.ecn == EcnMode::Off { 0 } else { self.on_echo(now, ack) };
         let (next, before) = (ack.next, self.flight.una);
         let acked = next - before;
         if self.probe.as_mut().is_some_and(|probe| probe.on_ack(ack, before)) {
@@ -386,7 +386,7 @@ impl Sender {
 
     /// Reads what an acknowledgement says of congestion marks, before it changes anything. Returns the segments that do not let the window grow.
     #[cold]
-    fn on_echo(&mut self, ack: &Ack) -> u64 {
+    fn on_echo(&mut self, now: u64, ack: &Ack) -> u64 {
         let delivered = self.delivered_by(ack);
         let marked = match self.ecn {
             // What reports no segment may be an old acknowledgement that was overtaken.
@@ -394,6 +394,9 @@ impl Sender {
             EcnMode::Classic | EcnMode::Dctcp if ack.echo => delivered.max(1),
             _ => 0,
         };
+        if self.ecn.is_exact() {
+            self.congestion.on_feedback(now, &self.flight, &Feedback { next: ack.next, delivered, marked });
+        }
         if marked > 0 {
             self.on_ecn_echo(ack.next);
         }
@@ -414,9 +417,9 @@ impl Sender {
         if self.phase != Phase::Open || next <= self.marked_to {
             return;
         }
+        let Some(window) = self.congestion.on_ecn(&self.flight) else { return };
+        (self.flight.ssthresh, self.flight.cwnd) = (window, window);
         self.flight.hystart = None;
-        self.flight.ssthresh = self.congestion.on_ecn(&self.flight);
-        self.flight.cwnd = self.flight.ssthresh;
         self.marked_to = self.flight.max;
         self.says_reduced = true;
         self.counts.marks += 1;

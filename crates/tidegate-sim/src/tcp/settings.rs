@@ -180,6 +180,15 @@ impl TrafficSource for Box<Tcp> {
             let problem = format!("{recovery} does not tell {congestion} which segments are delivered");
             return Err(Fault::new("recovery", problem, "a recovery with selective acknowledgements"));
         }
+        let congestion = self.congestion.name();
+        if self.ecn == EcnMode::L4s && !self.congestion.scales() {
+            let problem = format!("{congestion} reduces its window by the same share however few segments are marked");
+            return Err(Fault::new("ecn", problem, "`accurate`, or a congestion control that scales: dctcp or prague"));
+        }
+        if self.ecn == EcnMode::Classic && self.congestion.scales() {
+            let problem = format!("`classic` does not tell {congestion} how many segments were marked");
+            return Err(Fault::new("ecn", problem, "`l4s`, `accurate` or `dctcp`, or `off`"));
+        }
         if self.ecn.counts() && !self.recovery.is_selective() {
             let problem = format!("{} cannot tell how many segments a count of marks covers", self.recovery.name());
             return Err(Fault::new("recovery", problem, "a recovery with selective acknowledgements"));

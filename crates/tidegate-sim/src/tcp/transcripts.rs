@@ -18,6 +18,7 @@ use super::{CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings};
 use proptest::prelude::*;
 use tidegate_core::units::Duration;
 
+mod marks;
 mod reductions;
 mod silences;
 mod slow_starts;

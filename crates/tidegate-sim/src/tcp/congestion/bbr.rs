@@ -279,8 +279,8 @@ impl CongestionControl for Bbr {
         flight.cwnd
     }
 
-    fn on_ecn(&mut self, flight: &Flight) -> u64 {
-        flight.cwnd
+    fn on_ecn(&mut self, _flight: &Flight) -> Option<u64> {
+        None
     }
 
     fn on_rate_sample(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
