@@ -4,6 +4,7 @@ use super::*;
 use crate::tcp::sender::Sender;
 use crate::tcp::{CongestionKind, Tcp};
 
+/// A millisecond in picoseconds.
 const MS: u64 = 1_000_000_000;
 
 /// Prague in congestion avoidance with a window of 100 segments of 1000 bytes, and a round trip.
