@@ -78,7 +78,7 @@ fn any_connection() -> impl Strategy<Value = Source> {
     let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL), select(EcnMode::ALL));
     let kinds = kinds.prop_filter("they go together", |&(congestion, recovery, _, ecn)| {
         let scales = congestion.default_ecn() != EcnMode::Off;
-        let measures = matches!(congestion, CongestionKind::Bbr | CongestionKind::Prague);
+        let measures = matches!(congestion, CongestionKind::Bbr | CongestionKind::Bbr3 | CongestionKind::Prague);
         let is_selective = measures || matches!(ecn, EcnMode::Accurate | EcnMode::L4s);
         (recovery.is_selective() || !is_selective) && ecn != if scales { EcnMode::Classic } else { EcnMode::L4s }
     });

@@ -95,7 +95,7 @@ source_table! {
         #[schemars(extend("default" = "cubic"))]
         pub congestion: Option<At<CongestionName>>,
         /// For `tcp`: when a segment is lost, and what is sent then.
-        #[schemars(extend("default" = "sack; `rack` for `congestion = \"bbr\"` and `\"prague\"`"))]
+        #[schemars(extend("default" = "sack; `rack` for `congestion = \"bbr\"`, `\"bbr3\"` and `\"prague\"`"))]
         pub recovery: Option<At<RecoveryName>>,
         /// For `tcp`: how long to wait for an acknowledgement.
         #[schemars(extend("default" = "linux"))]
@@ -134,7 +134,7 @@ source_table! {
         /// its growth.
         #[schemars(extend("default" = "rfc5681"))]
         pub growth: Option<At<GrowthName>>,
-        /// For `tcp`: what is left of the window of `reno` and `cubic` when nothing was sent for longer than the retransmission timeout. `bbr` and `prague` keep it.
+        /// For `tcp`: what is left of the window of `reno` and `cubic` when nothing was sent for longer than the retransmission timeout. `bbr`, `bbr3` and `prague` keep it.
         #[schemars(extend("default" = "linux"))]
         pub after_idle: Option<At<AfterIdleName>>,
         /// For `tcp`: whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).

@@ -10,6 +10,7 @@ use super::ecn::{EcnMode, Feedback};
 use super::flight::Flight;
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod mark_average;
@@ -54,6 +55,11 @@ pub(crate) trait CongestionControl {
         false
     }
 
+    /// A segment is about to leave while nothing is in flight, though the window has room: the application was idle. Only if it measures.
+    fn on_restart(&mut self, now: u64, flight: &mut Flight) {
+        let _ = (now, flight);
+    }
+
     /// The shortest time from one segment to the next, in picoseconds.
     fn pacing_interval(&self, flight: &Flight) -> u64 {
         let _ = flight;
@@ -87,6 +93,7 @@ tidegate_core::registry! { $
         Reno = reno::Reno;
         Cubic = cubic::Cubic;
         Bbr = bbr::Bbr;
+        Bbr3 = bbr3::Bbr3;
         Dctcp = dctcp::Dctcp;
         Prague = prague::Prague;
     }
@@ -121,5 +128,6 @@ forward! {
     change on_rto(flight: &Flight) -> u64;
     change on_ecn(flight: &Flight) -> Option<u64>;
     change on_feedback(now: u64, flight: &Flight, feedback: &Feedback) -> ();
+    change on_restart(now: u64, flight: &mut Flight) -> ();
     change on_rate_sample(now: u64, flight: &mut Flight, sample: &Sample) -> bool;
 }

@@ -5,7 +5,7 @@
 //!
 //! **Source.** draft-cheng-iccrg-delivery-rate-estimation-00, sections 2 and 3, in segments.
 //!
-//! **State.** 40 bytes per segment of the receiver's window, and seven words.
+//! **State.** 48 bytes per segment of the receiver's window, and seven words.
 //!
 //! **Cost.** A record written when a segment is sent and read when it is delivered.
 //!
@@ -24,6 +24,9 @@ struct Sent {
     first_sent: u64,
     is_limited: bool,
     is_repeated: bool,
+    /// What was in flight then, itself included, and the segments found to be lost by then.
+    in_flight: u32,
+    lost: u32,
 }
 
 /// The sample of one acknowledgement.
@@ -44,6 +47,13 @@ pub(crate) struct Sample {
     /// Segments estimated to have been in flight before the acknowledgement came, and to be in flight now.
     pub in_flight_before: u64,
     pub in_flight: u64,
+    /// Segments in flight when the latest sent of the segments delivered now was sent, itself included, and segments lost since.
+    pub sent_in_flight: u64,
+    pub lost: u64,
+    /// Segments found to be lost since the last sample.
+    pub newly_lost: u64,
+    /// True if the window has held back a segment since the last sample.
+    pub is_window_limited: bool,
     /// True if a segment was found to be lost.
     pub is_loss: bool,
     /// True from a loss to the end of the recovery.
@@ -57,6 +67,9 @@ pub(crate) struct Deliveries {
     total: u64,
     latest_at: u64,
     first_sent: u64,
+    /// Segments found to be lost, and those of them that the last sample had.
+    lost: u64,
+    lost_before: u64,
     /// The number of deliveries up to which samples may be too low for lack of data; 0 if they are not.
     limited_to: u64,
     /// The record of the acknowledgement under way: the latest sent segment that it delivers.
@@ -69,15 +82,20 @@ impl Deliveries {
     pub(crate) fn new(window: u64) -> Deliveries {
         let length = (window + 1).next_power_of_two() as usize;
         let sent = vec![Sent::default(); length].into();
-        Deliveries { sent, total: 0, latest_at: 0, first_sent: 0, limited_to: 0, latest: None, news: 0 }
+        Deliveries { sent, total: 0, latest_at: 0, first_sent: 0, lost: 0, lost_before: 0, limited_to: 0, latest: None, news: 0 }
     }
 
     fn place(&self, segment: u64) -> usize {
         segment as usize & (self.sent.len() - 1)
     }
 
-    /// A segment is sent, the first time or again; `is_alone` if nothing else is in flight.
-    pub(crate) fn send(&mut self, now: u64, segment: u64, is_alone: bool, is_repeated: bool) {
+    /// This many segments are found to be lost.
+    pub(crate) fn lose(&mut self, segments: u64) {
+        self.lost += segments;
+    }
+
+    /// A segment is sent, the first time or again; `is_alone` if nothing else is in flight, where `in_flight` includes it.
+    pub(crate) fn send(&mut self, now: u64, segment: u64, is_alone: bool, is_repeated: bool, in_flight: u64) {
         if is_alone {
             (self.first_sent, self.latest_at) = (now, now);
         }
@@ -89,6 +107,8 @@ impl Deliveries {
             first_sent: self.first_sent,
             is_limited: self.limited_to > 0,
             is_repeated,
+            in_flight: in_flight as u32,
+            lost: self.lost as u32,
         };
     }
 
@@ -113,18 +133,31 @@ impl Deliveries {
         }
     }
 
+    /// True if data ran out, and not all that was in flight then is delivered.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limited_to > 0
+    }
+
+    /// The segments that the acknowledgement under way is the first to report.
+    pub(crate) fn news(&self) -> u64 {
+        self.news
+    }
+
     /// The sample, once all that the acknowledgement reports has been delivered.
     pub(crate) fn sample(&mut self, now: u64) -> Sample {
         if self.total > self.limited_to {
             self.limited_to = 0;
         }
         let mut sample = Sample { news: std::mem::take(&mut self.news), total: self.total, ..Sample::default() };
+        sample.newly_lost = self.lost - std::mem::replace(&mut self.lost_before, self.lost);
         if let Some(sent) = self.latest.take() {
             sample.prior = sent.delivered;
             sample.delivered = self.total - sent.delivered;
             sample.interval = (sent.at - sent.first_sent.min(sent.at)).max(now - sent.delivered_at);
             sample.round_trip = (!sent.is_repeated).then(|| now - sent.at);
             sample.is_limited = sent.is_limited;
+            sample.sent_in_flight = u64::from(sent.in_flight);
+            sample.lost = u64::from((self.lost as u32).wrapping_sub(sent.lost));
         }
         sample
     }
