@@ -89,9 +89,9 @@ impl Deliveries {
         segment as usize & (self.sent.len() - 1)
     }
 
-    /// This many segments are found to be lost.
-    pub(crate) fn lose(&mut self, segments: u64) {
-        self.lost += segments;
+    /// This many segments have been found to be lost so far.
+    pub(crate) fn lose(&mut self, total: u64) {
+        self.lost = total;
     }
 
     /// A segment is sent, the first time or again; `is_alone` if nothing else is in flight, where `in_flight` includes it.
@@ -136,11 +136,6 @@ impl Deliveries {
     /// True if data ran out, and not all that was in flight then is delivered.
     pub(crate) fn is_limited(&self) -> bool {
         self.limited_to > 0
-    }
-
-    /// The segments that the acknowledgement under way is the first to report.
-    pub(crate) fn news(&self) -> u64 {
-        self.news
     }
 
     /// The sample, once all that the acknowledgement reports has been delivered.

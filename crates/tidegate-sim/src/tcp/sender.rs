@@ -49,8 +49,6 @@ struct Pacing {
     is_held: bool,
     /// Lost segments, not sent again, after the last acknowledgement.
     lost: u64,
-    /// Segments in flight after the last acknowledgement or transmission. Less means a loss.
-    in_flight: u64,
     /// Whether the window has held back a segment since the last acknowledgement.
     is_window_limited: bool,
 }
@@ -148,7 +146,7 @@ impl Sender {
             probe: (tcp.tail_loss_probe && tcp.allows_tail_loss_probe()).then(Probe::new),
             pacing: tcp.congestion.measures().then(|| {
                 let deliveries = Deliveries::new(window / segment);
-                Box::new(Pacing { deliveries, not_before: 0, is_held: false, lost: 0, in_flight: 0, is_window_limited: false })
+                Box::new(Pacing { deliveries, not_before: 0, is_held: false, lost: 0, is_window_limited: false })
             }),
             counts: Counts::default(),
         }
@@ -325,16 +323,13 @@ impl Sender {
     fn on_rate_sample(&mut self, now: u64, in_flight_before: u64) {
         let Some(pacing) = &mut self.pacing else { return };
         let flight = &mut self.flight;
-        let in_flight = self.recovery.pipe(flight);
-        let timed_out = pacing.in_flight.saturating_sub(in_flight_before);
-        pacing.deliveries.lose(timed_out + in_flight_before.saturating_sub(in_flight + pacing.deliveries.news()));
-        pacing.in_flight = in_flight;
+        pacing.deliveries.lose(self.recovery.found(flight));
         let mut sample = pacing.deliveries.sample(now);
         let lost = flight.board.lost();
         sample.is_loss = lost > pacing.lost;
         pacing.lost = lost;
         sample.in_flight_before = in_flight_before;
-        sample.in_flight = in_flight;
+        sample.in_flight = self.recovery.pipe(flight);
         sample.is_window_limited = std::mem::take(&mut pacing.is_window_limited);
         sample.is_recovering = self.phase != Phase::Open;
         if self.congestion.on_rate_sample(now, flight, &sample) {
@@ -454,9 +449,8 @@ impl Sender {
             return None;
         };
         if self.tracks {
-            let before = self.pacing.as_ref().map_or(0, |_| self.recovery.pipe(&self.flight));
             self.recovery.on_sent(now, number);
-            self.pace(now, number, before);
+            self.pace(now, number);
         }
         let flight = &mut self.flight;
         let is_new = number == flight.max;
@@ -498,18 +492,18 @@ impl Sender {
         Some(Segment { number, length, reduced, ecn })
     }
 
-    /// A segment leaves: records the deliveries so far, and when the next may leave. `in_flight_before` is without it.
+    /// A segment leaves: records the deliveries so far, and when the next may leave.
     #[cold]
-    fn pace(&mut self, now: u64, number: u64, in_flight_before: u64) {
+    fn pace(&mut self, now: u64, number: u64) {
         let flight = &mut self.flight;
         let Some(pacing) = &mut self.pacing else { return };
         let (is_alone, is_new) = (flight.una == flight.max, number == flight.max);
         if is_alone && pacing.deliveries.is_limited() {
             self.congestion.on_restart(now, flight);
         }
-        pacing.deliveries.lose(pacing.in_flight.saturating_sub(in_flight_before));
-        pacing.in_flight = self.recovery.pipe(flight) + u64::from(is_new);
-        pacing.deliveries.send(now, number, is_alone, !is_new, pacing.in_flight);
+        pacing.deliveries.lose(self.recovery.found(flight));
+        let in_flight = self.recovery.pipe(flight) + u64::from(is_new);
+        pacing.deliveries.send(now, number, is_alone, !is_new, in_flight);
         pacing.not_before = now + self.congestion.pacing_interval(flight);
     }
 

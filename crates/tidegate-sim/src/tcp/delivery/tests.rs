@@ -72,7 +72,7 @@ fn a_sample_knows_what_was_in_flight_and_what_got_lost_since() {
     }
     meter.lose(2);
     meter.send(11 * MS, 11, false, false, 9);
-    meter.lose(1);
+    meter.lose(3);
     meter.deliver(20 * MS, 10);
     let sample = meter.sample(20 * MS);
     assert_eq!((sample.sent_in_flight, sample.lost, sample.newly_lost), (10, 3, 3));
