@@ -32,17 +32,23 @@ mod ce_threshold;
 mod cobalt;
 mod codel;
 mod control_law;
+mod dual_pi2;
 mod parameters;
 mod pie;
 mod probability;
 mod proportional_integral;
+mod red;
+mod red_curve;
 mod step;
 
 pub use cobalt::Cobalt;
 pub use codel::CoDel;
+pub use dual_pi2::DualPi2;
 pub use parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, QueueManagement};
 pub use pie::Pie;
 pub use probability::Probability;
+pub use red::{AdaptiveRed, Red, WeightedRed};
+pub use red_curve::RedCurve;
 pub use step::Step;
 
 /// What an AQM says of a packet.

@@ -44,6 +44,7 @@ crate::registry! { $
         Dwcs = crate::scheduler::Dwcs;
         RateControlled = crate::scheduler::RateControlled;
         SparseRoundRobin = crate::scheduler::SparseRoundRobin;
+        DualQueue = crate::scheduler::DualQueue;
     }
     unnamed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].
@@ -420,6 +421,10 @@ crate::registry! { $
     pub any AnyAqm;
     match_aqm {
         CoDel = crate::aqm::CoDel;
+        Red = crate::aqm::Red;
+        AdaptiveRed = crate::aqm::AdaptiveRed;
+        WeightedRed = crate::aqm::WeightedRed;
+        DualPi2 = crate::aqm::DualPi2;
         Cobalt = crate::aqm::Cobalt;
         Pie = crate::aqm::Pie;
         Step = crate::aqm::Step;

@@ -29,6 +29,7 @@ use core::fmt;
 
 mod active_list;
 mod deficit_round_robin;
+mod dual_queue;
 mod dwcs;
 mod dwcs_options;
 mod edf;
@@ -58,6 +59,7 @@ mod weighted_round_robin;
 mod wf2q_plus;
 
 pub use deficit_round_robin::DeficitRoundRobin;
+pub use dual_queue::DualQueue;
 pub use dwcs::Dwcs;
 pub use dwcs_options::{DwcsOptions, Shares};
 pub use edf::EarliestDeadlineFirst;
@@ -67,7 +69,7 @@ pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
 pub use intserv::IntegratedServices;
 pub use intserv_options::{IntServOptions, Marks, OutOfProfile, Profile, ServiceClass, Stamping};
-pub use queue_options::{Quantum, QueueOptions};
+pub use queue_options::{ClassicShare, Quantum, QueueOptions};
 pub use quick_fair::QuickFair;
 pub use rate_controlled::RateControlled;
 pub use self_clocked::SelfClocked;
@@ -303,7 +305,7 @@ pub struct Setup {
     pub dwcs: DwcsOptions,
     /// For [`IntegratedServices`] and [`ShapedVirtualClock`].
     pub intserv: IntServOptions,
-    /// For [`SparseRoundRobin`].
+    /// For [`SparseRoundRobin`] and [`DualQueue`].
     pub queue: QueueOptions,
 }
 

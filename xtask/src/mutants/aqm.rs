@@ -5,6 +5,21 @@ use super::mutant::Mutant;
 
 pub const MUTANTS: &[Mutant] = &[
     Mutant {
+        name: "red-marks-above-max",
+        fault: "RED marks beyond its upper threshold in place of dropping",
+        catchers: &[Tests("lib", "aqm::red")],
+    },
+    Mutant {
+        name: "dualpi2-without-square",
+        fault: "DualPI2 does not square the probability of classic packets",
+        catchers: &[Tests("lib", "aqm::dual_pi2"), Tests("dual_pi2", "")],
+    },
+    Mutant {
+        name: "dual-queue-is-strict",
+        fault: "the low-latency side always goes first",
+        catchers: &[Tests("lib", "scheduler::dual_queue"), Tests("dual_pi2", "")],
+    },
+    Mutant {
         name: "aqm-asked-twice",
         fault: "an AQM judges a packet twice when its turn comes",
         catchers: &[Tests("conformance_aqm", "a_port_asks"), Tests("codel", "")],

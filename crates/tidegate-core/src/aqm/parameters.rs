@@ -1,6 +1,7 @@
 //! What an AQM is built from, as an operator states it.
 
 use super::probability::Probability;
+use super::red_curve::RedCurve;
 use crate::algorithm::{FieldError, Role};
 use crate::units::{Duration, Rate};
 
@@ -68,6 +69,26 @@ pub struct AqmParameters {
     pub derandomise: Option<bool>,
     /// True if a delay above 250 ms raises the probability by 2 % more per update; false unless given.
     pub steep: Option<bool>,
+    /// How likely a packet is to be signalled, by the average queue.
+    pub curve: Option<RedCurve>,
+    /// The same by colour: green, yellow and red.
+    pub curves: [Option<RedCurve>; 3],
+    /// The same for packets that can be marked, apart from drops.
+    pub marking_curves: [Option<RedCurve>; 3],
+    /// A packet has the weight of two to the power of minus this in the average.
+    pub averaging: Option<u8>,
+    /// True if the probability rises on to 1 at twice the upper threshold, false if it jumps there; true unless given.
+    pub gentle: Option<bool>,
+    /// True if packets that can be marked are marked beyond the upper threshold, too; false unless given.
+    pub mark_above_max: Option<bool>,
+    /// The factor between the probabilities of the low-latency and the classic queue.
+    pub coupling: Option<u32>,
+    /// Low-latency packets that have waited longer are marked.
+    pub step: Option<Duration>,
+    /// The probability of marks rises to 1 within this time after `step`.
+    pub ramp: Option<Duration>,
+    /// True if the classic queue grows in overload, in place of drops in the low-latency queue; false unless given.
+    pub delay_on_saturation: Option<bool>,
 }
 
 /// A gain of a controller in hertz: the change of a probability per second of delay.
@@ -116,6 +137,26 @@ fields! {
         Derandomise = "derandomise",
         /// [`AqmParameters::steep`].
         Steep = "steep",
+        /// [`AqmParameters::curve`].
+        Curve = "curve",
+        /// [`AqmParameters::curves`].
+        Curves = "curves",
+        /// [`AqmParameters::marking_curves`].
+        MarkingCurves = "marking_curves",
+        /// [`AqmParameters::averaging`].
+        Averaging = "averaging",
+        /// [`AqmParameters::gentle`].
+        Gentle = "gentle",
+        /// [`AqmParameters::mark_above_max`].
+        MarkAboveMax = "mark_above_max",
+        /// [`AqmParameters::coupling`].
+        Coupling = "coupling",
+        /// [`AqmParameters::step`].
+        Step = "step",
+        /// [`AqmParameters::ramp`].
+        Ramp = "ramp",
+        /// [`AqmParameters::delay_on_saturation`].
+        DelayOnSaturation = "delay_on_saturation",
     }
 }
 
@@ -143,6 +184,16 @@ impl AqmParameters {
             AqmField::EcnLimit => self.ecn_limit.is_some(),
             AqmField::Derandomise => self.derandomise.is_some(),
             AqmField::Steep => self.steep.is_some(),
+            AqmField::Curve => self.curve.is_some(),
+            AqmField::Curves => self.curves != [None; 3],
+            AqmField::MarkingCurves => self.marking_curves != [None; 3],
+            AqmField::Averaging => self.averaging.is_some(),
+            AqmField::Gentle => self.gentle.is_some(),
+            AqmField::MarkAboveMax => self.mark_above_max.is_some(),
+            AqmField::Coupling => self.coupling.is_some(),
+            AqmField::Step => self.step.is_some(),
+            AqmField::Ramp => self.ramp.is_some(),
+            AqmField::DelayOnSaturation => self.delay_on_saturation.is_some(),
         }
     }
 

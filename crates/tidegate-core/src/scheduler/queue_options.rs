@@ -1,4 +1,5 @@
-//! What an operator may say of the schedulers below an AQM: the quantum of [`SparseRoundRobin`](super::SparseRoundRobin).
+//! What an operator may say of the schedulers below an AQM: the quantum of [`SparseRoundRobin`](super::SparseRoundRobin), and the share that
+//! [`DualQueue`](super::DualQueue) keeps for classic traffic.
 
 use crate::units::MAX_BYTES;
 
@@ -21,9 +22,34 @@ impl Quantum {
     }
 }
 
+/// What the classic side gets while both sides are backlogged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ClassicShare(u8);
+
+impl ClassicShare {
+    /// This many percent; `None` unless from 1 to 50.
+    pub const fn new(percent: u8) -> Option<ClassicShare> {
+        if percent == 0 || percent > 50 { None } else { Some(ClassicShare(percent)) }
+    }
+
+    /// The percent.
+    pub const fn percent(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for ClassicShare {
+    /// 10 %.
+    fn default() -> ClassicShare {
+        ClassicShare(10)
+    }
+}
+
 /// The options of a scheduler below an AQM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueOptions {
     /// What a flow may send per turn; the longest packet unless given.
     pub quantum: Option<Quantum>,
+    /// The share of the classic side.
+    pub classic_share: ClassicShare,
 }

@@ -218,7 +218,7 @@ mod tests {
     const LONGEST: u32 = 1000;
 
     fn sparse(flows: usize, quantum: u32) -> Backlog<SparseRoundRobin> {
-        let queue = QueueOptions { quantum: Some(Quantum::new(quantum).unwrap()) };
+        let queue = QueueOptions { quantum: Some(Quantum::new(quantum).unwrap()), ..QueueOptions::default() };
         let setup = Setup { queue, ..Setup::new(Rate::MAX, LONGEST) };
         Backlog::new(setup.build(&alloc::vec![FlowParameters::default(); flows]).unwrap(), flows)
     }

@@ -326,6 +326,7 @@ impl Tree {
                 each(&|_, child| Err(format!("wrr shares packets, not bytes: {} of {weights} packets are its own", weight(child))))
             }
             SchedulerKind::EarliestDeadlineFirst => each(&|_, _| Err("edf serves by deadlines, not by rates".to_owned())),
+            SchedulerKind::DualQueue => each(&|_, _| Err("dual-queue serves by the lead of its low-latency side".to_owned())),
             SchedulerKind::SparseRoundRobin => each(&|_, _| Err("queues that have just become backlogged go first".to_owned())),
             _ => each(&|_, _| Err(format!("{} serves in the order of arrival", kind.name()))),
         }

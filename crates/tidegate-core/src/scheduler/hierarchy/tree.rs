@@ -27,7 +27,7 @@ pub struct NodeSpec {
     pub dwcs: DwcsOptions,
     /// For [`IntegratedServices`](crate::scheduler::IntegratedServices) and [`ShapedVirtualClock`](crate::scheduler::ShapedVirtualClock).
     pub intserv: IntServOptions,
-    /// For [`SparseRoundRobin`](crate::scheduler::SparseRoundRobin).
+    /// For [`SparseRoundRobin`](crate::scheduler::SparseRoundRobin) and [`DualQueue`](crate::scheduler::DualQueue).
     pub queue: QueueOptions,
     /// What the scheduler of the node above needs to know of this node. Unused for the root.
     pub parameters: FlowParameters,
