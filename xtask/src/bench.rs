@@ -45,10 +45,10 @@ fn last_core() -> u32 {
 }
 
 /// What is measured, beside DPDK except for those of [`WITHOUT_PEERS`].
-const GROUPS: [&str; 7] = ["police", "schedule", "buffer", "cells", "admission", "change", "guard"];
+const GROUPS: [&str; 8] = ["police", "schedule", "buffer", "cells", "admission", "change", "guard", "aqm"];
 
 /// Operations that DPDK does not have.
-const WITHOUT_PEERS: [&str; 4] = ["buffer", "admission", "change", "guard"];
+const WITHOUT_PEERS: [&str; 5] = ["buffer", "admission", "change", "guard", "aqm"];
 
 /// What the names of transitions between policies begin with: they are not on the packet path, and allocate.
 const TRANSITION: &str = "transition/";

@@ -5,6 +5,7 @@
 mod flows;
 
 pub mod admission;
+pub mod aqm;
 pub mod buffer;
 pub mod cells;
 pub mod change;

@@ -10,6 +10,7 @@
 //! tidegate-bench admission NAME FLOWS
 //! tidegate-bench change NAME FLOWS
 //! tidegate-bench guard NAME FLOWS
+//! tidegate-bench aqm NAME FLOWS
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
@@ -20,7 +21,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, admission, buffer, cells, change, dwcs, guard, police, schedule};
+use tidegate_bench::{Benchmark, admission, aqm, buffer, cells, change, dwcs, guard, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | buffer NAME FLOWS | \
-                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS | guard NAME FLOWS";
+                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS | guard NAME FLOWS | aqm NAME FLOWS";
 
 fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     let count = |text: &str| match text.parse::<u32>() {
@@ -59,6 +60,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             admission::names().for_each(|name| println!("admission {name}"));
             change::names().for_each(|name| println!("change {name}"));
             guard::names().for_each(|name| println!("guard {name}"));
+            aqm::names().for_each(|name| println!("aqm {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
@@ -67,6 +69,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
         ["change", name, flows] => change::set_up(name, count(flows)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
+        ["aqm", name, flows] => aqm::set_up(name, count(flows)?).map(Some),
         ["guard", name, flows] => guard::set_up(name, count(flows)?).map(Some),
         ["admission", name, flows] => admission::set_up(name, count(flows)?).map(Some),
         _ => Err(USAGE.to_owned()),
@@ -110,7 +113,9 @@ mod tests {
             .filter(|name| !name.starts_with("dwcs") && !name.starts_with("transition"))
             .map(|name| change::set_up(&name, 1000));
         let guards = guard::names().map(|name| guard::set_up(name, 1000));
-        for benchmark in policers.chain(schedulers).chain(buffers).chain(cells).chain(admissions).chain(changes).chain(guards) {
+        let aqms = aqm::names().map(|name| aqm::set_up(&name, 1000));
+        let all = policers.chain(schedulers).chain(buffers).chain(cells).chain(admissions).chain(changes).chain(guards).chain(aqms);
+        for benchmark in all {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
             let packets = (benchmark.round)();
