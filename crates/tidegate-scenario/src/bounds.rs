@@ -96,11 +96,11 @@ fn changed_ports(variant: &Variant, index: usize) -> Vec<Port<'_>> {
         return change.policies.iter().map(|policy| Port::of_policy(variant, policy, index + 1)).collect();
     };
     let mut ports = Vec::new();
-    for ((LinkId(link), _), nodes) in change.ports.iter().zip(&change.bounds) {
+    for (LinkId(link), of_link) in &change.ports {
         let name = &variant.policies[simulation.policy_of_link[*link]].name;
         let policy = change.policies.iter().find(|policy| policy.name == *name);
         let link = Some(simulation.network.links[*link].name.as_str());
-        ports.extend(policy.map(|policy| Port { link, nodes, ..Port::of_policy(variant, policy, index + 1) }));
+        ports.extend(policy.map(|policy| Port { link, nodes: &of_link.bounds, ..Port::of_policy(variant, policy, index + 1) }));
     }
     ports
 }

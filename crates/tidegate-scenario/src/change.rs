@@ -7,11 +7,9 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::document::File;
 use crate::overrides::Override;
 use crate::policy::Policy;
-use crate::slots::NodeBounds;
 use crate::structure::name_of;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 use tidegate_sim::{LinkId, NetworkChange};
 use toml::Spanned;
@@ -26,16 +24,14 @@ pub struct PolicyChange {
     pub what: Vec<String>,
     /// The policies that change, whole.
     pub policies: Vec<Policy>,
-    /// The ports that change in a simulation.
-    pub ports: Vec<(LinkId, PortSetup)>,
-    /// The bounds of each of these ports.
-    pub bounds: Vec<Vec<NodeBounds>>,
+    /// The links of a simulation whose ports change, and their policies from then on.
+    pub ports: Vec<(LinkId, Policy)>,
 }
 
 impl PolicyChange {
     /// What a simulation has to know of it.
     pub fn of_network(&self) -> NetworkChange {
-        NetworkChange { at: self.at, ports: self.ports.clone() }
+        NetworkChange { at: self.at, ports: self.ports.iter().map(|(link, policy)| (*link, policy.setup())).collect() }
     }
 }
 
@@ -150,35 +146,34 @@ pub(crate) fn changed_policies(
     Some(policies)
 }
 
-/// The ports of a simulation that a change makes others, with their bounds.
+/// The links of a simulation whose ports a change makes others, and their policies from then on.
 pub(crate) fn changed_ports(
     change: &Written<'_>,
     before: &[Policy],
     after: &[Policy],
     file: &File,
     findings: &mut Vec<Diagnostic>,
-) -> Vec<(LinkId, PortSetup, Vec<NodeBounds>)> {
+) -> Vec<(LinkId, Policy)> {
     let mut ports = Vec::new();
-    let port = |policy: &Policy| (policy.setup(), policy.bounds.clone());
     for (index, link) in file.link.iter().enumerate().filter(|(_, link)| change.policies.contains(&link.policy.0)) {
         if let Some(at) = link.cells.as_ref().filter(|at| at.value) {
             let finding = Diagnostic::error(change.span.clone(), format!("link `{}` carries cells: its port cannot change", link.name.0));
             findings.push(finding.context(at.span.clone(), "its cells").help("change the policies of ports for packets"));
             continue;
         }
-        let setup = match &link.rate {
-            None => after.iter().find(|policy| policy.name == link.policy.0).map(port),
+        let policy = match &link.rate {
+            None => after.iter().find(|policy| policy.name == link.policy.0).cloned(),
             Some(rate) => {
                 let old = before.iter().find(|policy| policy.name == link.policy.0);
                 let table = file.policy.0.iter().find(|(name, _)| name.0 == link.policy.0);
                 table.zip(old).and_then(|((name, table), old)| {
                     let mut policy = Policy::resolve(name, table, Some(rate), findings)?;
                     policy.continue_from(old);
-                    Some(port(&policy))
+                    Some(policy)
                 })
             }
         };
-        ports.extend(setup.map(|(setup, bounds)| (LinkId(index), setup, bounds)));
+        ports.extend(policy.map(|policy| (LinkId(index), policy)));
     }
     ports
 }

@@ -21,6 +21,7 @@ use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::buffer::BufferField;
+use tidegate_core::classifier::Classifier;
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
@@ -141,6 +142,16 @@ impl Policy {
     /// The parts of a port of this policy, in their initial state.
     pub fn setup(&self) -> PortSetup {
         self.setup.clone()
+    }
+
+    /// Which packets each class gets.
+    pub(crate) fn classifier(&self) -> &Classifier {
+        &self.setup.classifier
+    }
+
+    /// The code points with which packets leave.
+    pub(crate) fn remarks(&self) -> &Remarks {
+        &self.setup.remarks
     }
 
     /// Lets the port of this policy continue that of `before`: nodes of the scheduling tree that have the same name go on.

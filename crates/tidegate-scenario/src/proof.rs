@@ -8,6 +8,7 @@
 //! | `arrivals` | curves of sources and policers |
 //! | `limits` | what a full buffer bounds |
 //! | `queues` | the queues in use, numbered |
+//! | `transitions` | policies of a port that follow each other |
 //! | `paths` | the queues that packets pass |
 //! | `bundles` | packets with the same queues, and where they have a curve |
 //! | `stages` | the order in which ports are solved |
@@ -22,7 +23,6 @@ use limits::Held;
 use network::Solved;
 use paths::Strand;
 use queues::Queues;
-use std::collections::HashSet;
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::end_to_end::{Bound, EndToEnd, Method};
 use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, up};
@@ -36,6 +36,7 @@ mod paths;
 mod port;
 mod queues;
 mod stages;
+mod transitions;
 
 pub(crate) use port::{Members, Traffic, kept_rate};
 pub(crate) use queues::sharing;
@@ -94,15 +95,14 @@ impl Proof {
         let policies: Vec<&Policy> =
             (0..simulation.network.links.len()).map(|link| simulation.policy(LinkId(link), &variant.policies)).collect();
         let mut queues = Queues::new(&simulation.network, policies, &variant.changes);
-        let strands = match paths::strands(&mut queues, variant) {
+        let strands = match paths::strands(&mut queues) {
             Ok(strands) => strands,
             Err(reason) => {
                 let flows = simulation.network.flows.iter().map(|_| Err(reason.clone())).collect();
                 return Some(Proof { flows, queues: Vec::new(), is_by_all_methods: true });
             }
         };
-        let changing: HashSet<LinkId> = variant.changes.iter().flat_map(|change| &change.ports).map(|(link, _)| *link).collect();
-        let solved = network::solve(&queues, bundles::bundles(&strands), &changing);
+        let solved = network::solve(&queues, bundles::bundles(&strands));
         Some(Assembly { queues: &queues, strands: &strands, solved: &solved }.proof(by_all, progress))
     }
 }

@@ -408,8 +408,7 @@ impl<'i> Loader<'_, 'i> {
             }
             let (after, ports) = resolved?;
             let changed = after.iter().filter(|policy| change.policies.contains(&policy.name)).cloned().collect();
-            let (ports, bounds) = ports.into_iter().map(|(link, port, bounds)| ((link, port), bounds)).unzip();
-            changes.push(PolicyChange { at: change.at, what: change.what.clone(), policies: changed, ports, bounds });
+            changes.push(PolicyChange { at: change.at, what: change.what.clone(), policies: changed, ports });
             before = after;
             let of_network: Vec<_> = changes.iter().map(PolicyChange::of_network).collect();
             if let Some(Err(problem)) = simulation.map(|simulation| check_changes(&simulation.network, &of_network)) {

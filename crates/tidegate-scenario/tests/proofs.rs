@@ -70,7 +70,7 @@ fn a_link_that_becomes_faster_brings_more_from_then_on() {
     let names = |found: &[(String, i128, i128)]| found.iter().map(|flow| flow.0.clone()).collect::<Vec<_>>();
     for rate in ["2", "9"] {
         let found = compared(rate);
-        assert_eq!(names(&found), ["call"], "at {rate} Mbit/s");
+        assert_eq!(names(&found), ["bulk", "call"], "at {rate} Mbit/s");
         assert!(found.iter().all(|(_, bound, longest)| longest <= bound), "at {rate} Mbit/s: {found:?}");
     }
     for (_, bound, longest) in compared("100") {
@@ -233,6 +233,87 @@ fn packets_that_a_policer_marks_count_where_they_go() {
         bound(&proof(&row_of_links(&[&format!("{FIFO}\n{first}"), &format!("{FIFO}\n{second}")], &flows)), 1).unwrap()
     };
     assert!(bound_of("\"l0\", \"l1\"") > bound_of("\"l0\"") + 2_000);
+}
+
+/// One link of 8 Mbit/s with the classes `a`, `b` and `c`, the last for the rest, and what each sends at most; and a change after 50 ms.
+fn changing(keys: [&str; 3], flows: [&str; 3], change: &str) -> String {
+    let mut policy = "buffer = { limit = \"100 kB\" }\n".to_owned() + keys[0] + "\n";
+    let mut text = String::new();
+    for (number, (class, source)) in ["a", "b", "c"].into_iter().zip(flows).enumerate() {
+        let matched = if class == "c" { String::new() } else { format!("match = [{{ destination_port = {number} }}]\n") };
+        policy += &format!(
+            "[[policy.p0.class]]\nname = \"{class}\"\n{matched}{}\n",
+            if keys[1].is_empty() { String::new() } else { format!("{} = {number}", keys[1]) }
+        );
+        text += &format!(
+            "[[flow]]\nname = \"{class}\"\npath = [\"l0\"]\nheader = {{ destination_port = {number} }}\nsource = {{ {source} }}\n"
+        );
+    }
+    row_of_links(&[&(policy + keys[2])], &text) + "[[change]]\nat = \"50 ms\"\n" + change
+}
+
+/// Ten packets of 1000 bytes every 40 ms.
+const BURST: &str = "kind = \"frames\", sizes = [\"10 kB\"], interval = \"40 ms\", packet = \"1000 B\"";
+const GREEDY: &str = "kind = \"greedy\", packet = \"1000 B\", window = \"40 packets\"";
+
+/// 200 kbit/s of packets of 500 bytes.
+const STEADY: &str = "kind = \"cbr\", rate = \"200 kbit/s\", packet = \"500 B\"";
+
+#[test]
+fn what_goes_first_under_every_policy_has_a_bound_across_changes() {
+    let strict = ["scheduler = \"strict-priority\"", "priority", ""];
+    let of = |flows: [&str; 3], change: &str| {
+        let found = proof(&changing(strict, flows, change));
+        [0, 1, 2].map(|flow| bound(&found, flow))
+    };
+    // A packet of 1000 bytes at 8 Mbit/s, and its own. `b` and `c` change places, so that both are one set.
+    let swapped = of([STEADY, BURST, STEADY], "set = { \"policy.p0.class.b.priority\" = 2, \"policy.p0.class.c.priority\" = 1 }");
+    assert_eq!(swapped[0], Ok(1_501));
+    // 88 kbit at what is left of 8 Mbit/s beside 400 kbit/s, and 84 kbit beside 2.2 Mbit/s and then 4 kbit.
+    assert!((11_500..11_600).contains(&swapped[1].clone().unwrap()), "{swapped:?}");
+    assert!((15_100..15_200).contains(&swapped[2].clone().unwrap()), "{swapped:?}");
+    // Half the rate: all of it takes twice as long.
+    let slower = of([STEADY, BURST, STEADY], "set = { \"policy.p0.rate\" = \"4 Mbit/s\" }");
+    assert_eq!(slower[0], Ok(3_001));
+    // What nothing limits spares what is before it, and nothing else.
+    let beside = of([STEADY, GREEDY, STEADY], "set = { \"policy.p0.class.b.priority\" = 2, \"policy.p0.class.c.priority\" = 1 }");
+    assert_eq!(beside[0], Ok(1_501));
+    let reason = beside[2].clone().unwrap_err();
+    assert!(reason.ends_with("one of those that may go before it then has no bound"), "{reason}");
+}
+
+#[test]
+fn a_port_that_shares_its_rate_otherwise_has_sent_all_when_nothing_waits() {
+    let shares = ["scheduler = \"drr\"", "", ""];
+    let of = |keys, change: &str| {
+        let found = proof(&changing(keys, [STEADY, BURST, STEADY], change));
+        [0, 1, 2].map(|flow| bound(&found, flow))
+    };
+    // 4 + 80 + 4 kbit in order at what the others leave, or in any order at what all three leave of 8 Mbit/s.
+    let weights = of(shares, "set = { \"policy.p0.class.b.weight\" = 3 }");
+    assert!((15_100..15_200).contains(&weights[0].clone().unwrap()), "{weights:?}");
+    let gone = of(shares, "remove = [\"policy.p0.class.b\"]");
+    assert_eq!(gone[1], gone[2]);
+    assert!((15_700..15_800).contains(&gone[1].clone().unwrap()), "{gone:?}");
+    // `a` stays, in its order.
+    assert_eq!(gone[0], weights[0]);
+    // Only the rate is another: turns hold at the lower one.
+    let slower = of(shares, "set = { \"policy.p0.rate\" = \"4 Mbit/s\" }");
+    assert_eq!(slower[0], Ok(15_001));
+    let held = ["scheduler = \"drr\"", "", "shape = { rate = \"1 Mbit/s\", burst = \"2 kB\" }"];
+    let reason = of(held, "set = { \"policy.p0.class.b.weight\" = 3 }")[0].clone().unwrap_err();
+    assert!(reason.contains("its policy changes while it runs, and holds packets back"), "{reason}");
+}
+
+#[test]
+fn a_buffer_that_shrinks_still_holds_what_it_let_in() {
+    let flow = "[[flow]]\nname = \"f\"\npath = [\"l0\"]\nsource = { kind = \"poisson\", rate = \"9 Mbit/s\", packet = \"1000 B\" }\n";
+    let of = |before: &str, after: &str| {
+        let buffer = format!("buffer = {{ limit = \"{before}\" }}");
+        let change = format!("[[change]]\nat = \"50 ms\"\nset = {{ \"policy.p0.buffer.limit\" = \"{after}\" }}\n");
+        bound(&proof(&(row_of_links(&[&buffer], flow) + &change)), 0)
+    };
+    assert_eq!((of("10 kB", "5 kB"), of("5 kB", "10 kB")), (Ok(11_000), Ok(11_000)));
 }
 
 #[test]

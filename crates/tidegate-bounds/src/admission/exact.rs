@@ -123,6 +123,7 @@ impl Exact {
             Serving::Fixed(service) => (self.load(server), service.rate()),
             Serving::Below { port, higher, .. } => (self.load(server).saturating_add(before(&mut higher.iter().copied())), port.rate()),
             Serving::Deadline { port, classes } => (before(&mut classes.iter().map(|class| class.0)), port.rate()),
+            Serving::AnyOrder { port, servers, .. } => (before(&mut servers.iter().copied()), port.rate()),
         }
     }
 

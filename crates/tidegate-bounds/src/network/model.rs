@@ -24,6 +24,16 @@ pub enum Serving {
         /// Each of them, itself included: server, delay and longest packet in bits.
         classes: Vec<(usize, Picoseconds, u64)>,
     },
+    /// In any order among servers of the same port, whose packets may overtake each other. A packet has left when nothing of them waits any more:
+    /// `(R T + sum b + lower) / (R - sum r)` after the first of them came.
+    AnyOrder {
+        /// The strict curve that they share.
+        port: Service,
+        /// Each of them, itself included.
+        servers: Vec<usize>,
+        /// The longest packet of others that may be in transmission when the first of them comes, in bits.
+        lower: u64,
+    },
 }
 
 /// The queue of a class at a port.
@@ -66,11 +76,12 @@ impl Server {
     }
 
     /// The other servers whose traffic its service depends on.
-    pub(crate) fn related(&self) -> Vec<usize> {
+    pub fn related(&self) -> Vec<usize> {
         match &self.serving {
             Serving::Fixed(_) => Vec::new(),
             Serving::Below { higher, .. } => higher.clone(),
             Serving::Deadline { classes, .. } => classes.iter().map(|class| class.0).collect(),
+            Serving::AnyOrder { servers, .. } => servers.clone(),
         }
     }
 }

@@ -44,6 +44,22 @@ fn check(name: &str, network: &Network, flow: usize, expected: [(i128, i128); 6]
 }
 
 #[test]
+fn in_any_order_all_that_came_has_left_when_nothing_waits() {
+    // 10 bit at 2 bit/s and 20 bit at 3 bit/s share 10 bit/s after 1 s, beside 5 bit of others: 45 bit at the 5 bit/s that are left.
+    let port = Service::rate_latency(10, SECOND);
+    let serving = Serving::AnyOrder { port: port.clone(), servers: vec![0, 1], lower: 5 };
+    let server = Server { serving, ..Server::fluid(port) };
+    let network = Network { servers: vec![server.clone(), server], flows: vec![Flow::fluid(10, 2, vec![0]), Flow::fluid(20, 3, vec![1])] };
+    let total = total_flow(&network, Rules::ALL).unwrap();
+    assert_eq!(total.delays, [9 * SECOND; 2]);
+    // What came within 9 s: 28 and 47 bit.
+    assert_eq!(total.backlogs, [28, 47]);
+    assert!(tandem(&network, &total, &[], 0).is_err() && separated_flow(&network, &total, true).unwrap()[0].is_err());
+    let network = Network { flows: vec![Flow::fluid(10, 2, vec![0]), Flow::fluid(20, 8, vec![1])], ..network };
+    assert_eq!(total_flow(&network, Rules::ALL).unwrap_err(), NoBound::Overloaded { offered: 10, served: 10 });
+}
+
+#[test]
 fn values_of_the_disco_calculator() {
     let whole = |n: i128| (n, 1);
     let (ten, twenty) = ((10, 10), (20, 20));

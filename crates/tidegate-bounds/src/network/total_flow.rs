@@ -56,7 +56,7 @@ pub struct TotalFlow {
     pub backlogs: Vec<u64>,
     /// What comes to each server.
     pub arrivals: Vec<Arrival>,
-    /// The service curve of each server beside the traffic that is before it; `None` under earliest deadline first.
+    /// The service curve of each server beside the traffic that is before it; `None` under earliest deadline first and in any order.
     pub services: Vec<Option<Service>>,
     /// For each flow the jitter before each of its servers, and behind the last: its curve there is `arrival.delayed(jitter)`.
     pub jitters: Vec<Vec<Picoseconds>>,
@@ -193,17 +193,24 @@ impl<'a> State<'a> {
         Ok(sum)
     }
 
+    /// All that comes to these servers together.
+    fn together(&self, servers: &[usize]) -> Result<Vec<TokenBucket>, NoBound> {
+        let mut sum = Aggregate::default();
+        for &server in servers {
+            sum.add_all(&self.arrivals(server)?)?;
+        }
+        Ok(if sum.is_empty() { Vec::new() } else { sum.as_arrival()?.buckets().to_vec() })
+    }
+
     /// The service of a server, and the delay of what comes to it.
     fn serve(&self, server: usize, arrivals: &Aggregate) -> Result<(Option<Service>, Picoseconds), NoBound> {
         let service = match &self.network.servers[server].serving {
             Serving::Fixed(service) => service.clone(),
-            Serving::Below { port, higher, lower } => {
-                let mut above = Aggregate::default();
-                for &other in higher {
-                    above.add_all(&self.arrivals(other)?)?;
-                }
-                let buckets = if above.is_empty() { Vec::new() } else { above.as_arrival()?.buckets().to_vec() };
-                port.beside(&buckets, bits(*lower))?
+            Serving::Below { port, higher, lower } => port.beside(&self.together(higher)?, bits(*lower))?,
+            // The curve beside all of them begins when nothing of them is left.
+            Serving::AnyOrder { port, servers, lower } => {
+                let delay = port.beside(&self.together(servers)?, bits(*lower))?.latency();
+                return Ok((None, as_bound(delay)?));
             }
             Serving::Deadline { port, classes } => {
                 let mut due = Vec::with_capacity(classes.len());
@@ -398,13 +405,17 @@ mod tests {
             lines in proptest::collection::vec((0u64..4, 0i128..4), 5),
             delays in proptest::collection::vec(0i128..20, 10),
             k in 2i128..5,
+            in_order in any::<bool>(),
         ) {
-            // Two priorities at each of five ports of 100 bit/s.
+            // Two priorities at each of five ports of 100 bit/s, the lower one in any order or not.
             let servers = (0..10).map(|server: usize| {
                 let (burst, latency) = lines[server / 2];
                 let port = Service::rate_latency(100, latency * PICOBITS);
-                let higher = if server % 2 == 1 { vec![server - 1] } else { Vec::new() };
-                let serving = Serving::Below { port: port.clone(), higher, lower: 1 };
+                let serving = match (server % 2 == 1, in_order) {
+                    (false, _) => Serving::Below { port: port.clone(), higher: Vec::new(), lower: 1 },
+                    (true, true) => Serving::Below { port: port.clone(), higher: vec![server - 1], lower: 1 },
+                    (true, false) => Serving::AnyOrder { port: port.clone(), servers: vec![server - 1, server], lower: 1 },
+                };
                 Server { serving, line: Some(TokenBucket::of_bits(burst, 100)), ..Server::fluid(port) }
             });
             let flows = flows.iter().map(|(burst, rate, path, low)| {

@@ -164,8 +164,10 @@ fn unlimited(bundle: &Bundle, hop: usize, unproven: &[Option<Reason>]) -> Reason
 /// What the policer of a bundle's class passes at a hop, in the bundle's bits.
 fn policed(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<Arrival> {
     let link = bundle.links[hop];
-    let class = &queues.policies[link.0].classes[bundle.classes[hop]];
-    let curve = arrivals::of_policer(class.police.as_ref()?)?.ok()?;
+    let class = bundle.classes[hop];
+    let stays = queues.transitions(link).is_none_or(|transitions| transitions.keeps_policer(class));
+    let policing = queues.policies[link.0].classes[class].police.as_ref().filter(|_| stays)?;
+    let curve = arrivals::of_policer(policing)?.ok()?;
     bundle.wire.most(&curve, bundle.lengths, queues.network.links[link.0].overhead()).ok()
 }
 
@@ -177,9 +179,13 @@ pub(super) fn line(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<A
     if overhead == Overhead::Aal5 && (link.cells || link.adapter.is_some()) {
         return None;
     }
-    let longest = 8 * u64::from(overhead.wire_length(bundle.lengths.1));
-    let curve = Arrival::token_bucket(longest, queues.highest_rates[number]);
-    bundle.wire.most(&curve, bundle.lengths, overhead).ok()
+    let rate = queues.highest_rate(LinkId(number));
+    let carried = queues.overheads(LinkId(number)).map(|overhead| {
+        let longest = 8 * u64::from(overhead.wire_length(bundle.lengths.1));
+        bundle.wire.most(&Arrival::token_bucket(longest, rate), bundle.lengths, overhead).ok()
+    });
+    let widest = |one: Arrival, other: Arrival| Arrival::new([wider(one.sustained(), other.sustained())]);
+    carried.collect::<Option<Vec<Arrival>>>()?.into_iter().reduce(widest)
 }
 
 /// Segments behind one line that pass the same queues are one: the line limits all of them together. Returns the new number of each.

@@ -59,10 +59,25 @@ fn beside_greedy(bundles: &[Bundle], number: usize, lengths: Lengths, row: &Row)
 /// Why it has no strict service.
 fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &Row) -> Result<Held, NoBound> {
     let Queue { link, class, queue } = queues.all[number];
-    let policy = queues.policies[link.0];
     // The classes whose queues are this one.
     let shares = |other: &usize| queues.find(link, *other, if *other == class { queue } else { 0 }) == Some(number);
-    let classes: Vec<usize> = (0..policy.classes.len()).filter(shares).collect();
+    let classes: Vec<usize> = (0..queues.policies[link.0].classes.len()).filter(shares).collect();
+    if queues.transitions(link).is_some_and(|transitions| classes.iter().any(|&class| class >= transitions.stay)) {
+        return Err(NoBound::Because("a change of the policy may move packets into its queue"));
+    }
+    // What one policy has let in stays under the next.
+    let (mut bits, mut longest) = (0, 0);
+    for policy in queues.states(link) {
+        let (held, packet) = held_under(policy, &classes, lengths)?;
+        (bits, longest) = (held.max(bits), packet.max(longest));
+    }
+    // The packet in transmission has left the buffer.
+    let bits = bits.saturating_add(longest);
+    Ok(Held { bits, delay: behind_limit(&row.strict, bits)?, by_buffer: true })
+}
+
+/// What the queue of these classes holds at most under one policy, and its longest packet, in bits.
+fn held_under(policy: &Policy, classes: &[usize], lengths: Lengths) -> Result<(u64, u64), NoBound> {
     let longest = 8 * u64::from(policy.overhead.wire_length(lengths.1));
     let in_bits = |limit: Limit| match limit {
         Limit::Packets(packets) => Ok(packets.saturating_mul(longest)),
@@ -87,9 +102,7 @@ fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &Row) -> Resu
         let each = limits.into_iter().map(in_bits).collect::<Result<Vec<_>, NoBound>>()?;
         least = least.min(each.into_iter().fold(0, u64::saturating_add));
     }
-    // The packet in transmission has left the buffer.
-    let bits = least.saturating_add(longest);
-    Ok(Held { bits, delay: behind_limit(&row.strict, bits)?, by_buffer: true })
+    Ok((least, longest))
 }
 
 /// The limit of what a class puts into a queue; of queues in one order, all together.

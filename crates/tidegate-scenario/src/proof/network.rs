@@ -10,7 +10,7 @@ use super::port::{self, PortQueue, Traffic};
 use super::queues::Queues;
 
 use super::stages::Stages;
-use std::collections::HashSet;
+use crate::policy::Policy;
 use tidegate_bounds::aggregate::{Aggregate, delay};
 use tidegate_bounds::curve::{Arrival, Service, TokenBucket};
 use tidegate_bounds::network::{Flow, Network, Rules, Server, Serving, TotalFlow, total_flow};
@@ -35,13 +35,12 @@ pub(super) struct Solved {
     pub total: TotalFlow,
 }
 
-/// Solves a network: what has no bound is found step by step, and left out. The ports of links in `changing` are not the same all the time.
-pub(super) fn solve(queues: &Queues<'_>, bundles: Vec<Bundle>, changing: &HashSet<LinkId>) -> Solved {
+/// Solves a network: what has no bound is found step by step, and left out.
+pub(super) fn solve(queues: &Queues<'_>, bundles: Vec<Bundle>) -> Solved {
     let count = queues.all.len();
     let of_link = |queue: usize| {
         let link = queues.all[queue].link;
-        let changes = changing.contains(&link).then_some("its policy changes while it runs");
-        changes.or(queues.unproven(link)).map(|reason| Reason { cause: NoBound::Because(reason), queue, flow: None })
+        queues.unproven(link).map(|reason| Reason { cause: NoBound::Because(reason), queue, flow: None })
     };
     let mut unproven: Vec<Option<Reason>> = (0..count).map(of_link).collect();
     let facts = facts(queues, &bundles);
@@ -180,7 +179,6 @@ impl Solving<'_> {
 
     /// What the queues in use at the port of a link are guaranteed, if their arrivals are known, or without arrivals.
     fn port(&self, link: LinkId, known: Option<&TotalFlow>, unproven: &[Option<Reason>]) -> Vec<(usize, PortQueue)> {
-        let policy = self.queues.policies[link.0];
         let number = |class: usize, queue: u32| self.queues.find(link, class, queue);
         let arrival = |class: usize, queue: u32| match (number(class, queue), known) {
             (None, _) => Ok(Arrival::token_bucket(0, 0)),
@@ -193,9 +191,13 @@ impl Solving<'_> {
         let lengths = |class: usize, queue: u32| number(class, queue).and_then(|queue| self.facts[queue].lengths);
         let shortest = self.queues.all.iter().zip(self.facts).filter(|(queue, _)| queue.link == link);
         let shortest = shortest.filter_map(|(_, facts)| facts.lengths.map(|lengths| lengths.0)).min().unwrap_or(1);
-        let of_link = &self.queues.network.links[link.0].port;
-        let rate = port::kept_rate(of_link.rate, of_link.overhead.wire_length(shortest));
-        let found = port::queues(&policy.parts, &Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number });
+        let kept = |policy: &&Policy| port::kept_rate(policy.rate, policy.overhead.wire_length(shortest));
+        let rate = self.queues.states(link).iter().map(kept).min().unwrap_or(0);
+        let traffic = Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number };
+        let found = match self.queues.transitions(link) {
+            Some(transitions) if !transitions.is_steady => port::changing(transitions, &traffic),
+            _ => port::queues(&self.queues.policies[link.0].parts, &traffic),
+        };
         let mut all = Vec::new();
         for (class, of_class) in found.into_iter().enumerate() {
             for (queue, port) in of_class.into_iter().enumerate() {
@@ -213,10 +215,11 @@ impl Solving<'_> {
     /// The server of a queue, if it has a bound for what comes.
     fn server(&self, queue: usize, port: &PortQueue, known: Option<&TotalFlow>, unproven: &[Option<Reason>]) -> Result<Server, NoBound> {
         let server = port.server.clone()?;
-        for other in related(&server.serving) {
-            if let Some(reason) = &unproven[other] {
-                return Err(reason.cause.clone());
-            }
+        for other in server.related() {
+            let Some(reason) = &unproven[other] else { continue };
+            let shares = self.queues.transitions(self.queues.all[queue].link).is_some_and(|transitions| !transitions.is_steady);
+            let changes = NoBound::Because("its policy changes while it runs, and one of those that may go before it then has no bound");
+            return Err(if shares && other != queue { changes } else { reason.cause.clone() });
         }
         if let Some(known) = known {
             let arrival = &known.arrivals[queue];
@@ -228,17 +231,12 @@ impl Solving<'_> {
                     delay(arrival, &port.beside(&buckets, bits(*lower))?)?
                 }
                 Serving::Deadline { .. } => port.row.delay_of(arrival)?,
+                Serving::AnyOrder { port, servers, lower } => {
+                    let sum = Aggregate::of(servers.iter().map(|&other| &known.arrivals[other]))?;
+                    port.beside(sum.as_arrival()?.buckets(), bits(*lower))?.latency()
+                }
             };
         }
         Ok(Server { line: self.facts[queue].line, longest: self.facts[queue].longest, ..server })
-    }
-}
-
-/// The queues whose traffic a service depends on.
-fn related(serving: &Serving) -> Vec<usize> {
-    match serving {
-        Serving::Fixed(_) => Vec::new(),
-        Serving::Below { higher, .. } => higher.clone(),
-        Serving::Deadline { classes, .. } => classes.iter().map(|class| class.0).collect(),
     }
 }

@@ -5,14 +5,13 @@
 
 use super::arrivals::{self, Lengths, Overheads};
 use super::queues::Queues;
-use crate::scenario::Variant;
+use crate::policy::Policy;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::quantity::NoBound;
 use tidegate_core::classifier::Header;
 use tidegate_core::packet::Colour;
-use tidegate_core::port::PortSetup;
 use tidegate_core::remark::{CodePoint, Remarks};
 use tidegate_core::units::Overhead;
 use tidegate_sim::source::Capture;
@@ -51,19 +50,15 @@ pub(super) struct Strand {
 ///
 /// # Errors
 /// A flow whose packets part too often.
-pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<Strand>, String> {
+pub(super) fn strands(ports: &mut Queues<'_>) -> Result<Vec<Strand>, String> {
     let network = ports.network;
-    if let Some(link) = changing_way(ports, variant) {
-        let name = &network.links[link.0].name;
-        return Err(format!("the policy of link `{name}` changes, and with it the queues of packets behind it"));
-    }
     let mut strands = Vec::new();
     let comes_and_goes: HashSet<usize> =
         network.calls.iter().filter(|calls| calls.arrivals != Arrivals::Permanent).flat_map(|calls| calls.flows.iter().copied()).collect();
     for (number, flow) in network.flows.iter().enumerate() {
         let first = &network.links[flow.path[0].0];
-        let longest = if first.cells { u32::from(u16::MAX) } else { first.port.longest_frame };
-        let wire = Overheads::of(flow.path.iter().map(|link| network.links[link.0].overhead()));
+        let longest = if first.cells { u32::from(u16::MAX) } else { ports.longest_frame(flow.path[0]) };
+        let wire = Overheads::of(flow.path.iter().flat_map(|link| ports.overheads(*link)));
         let lengths = arrivals::lengths(&flow.source, longest);
         let window = match &flow.source {
             Source::Greedy(greedy) => Some(u64::from(greedy.window).saturating_mul(wire.bits(greedy.length))),
@@ -99,10 +94,10 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
         }
         if let Source::Tcp(tcp) = &flow.source {
             let back = &tcp.reverse_path;
-            let wire = Overheads::of(back.iter().map(|link| network.links[link.0].overhead()));
+            let wire = Overheads::of(back.iter().flat_map(|link| ports.overheads(*link)));
             let requests =
                 if let Application::Transfers(Transfers { request: Some(bytes), .. }) = tcp.application { bytes } else { tcp.headers };
-            let lengths = (tcp.headers.min(requests), network.links[back[0].0].port.longest_frame);
+            let lengths = (tcp.headers.min(requests), ports.longest_frame(back[0]));
             for way in paths(ports, back, reversed(&flow.header), false)? {
                 let (arrival, wire) = (arrival.clone(), wire.clone());
                 strands.push(Strand { is_back: true, wire, lengths, arrival, ..strand(back, way) });
@@ -110,15 +105,6 @@ pub(super) fn strands(ports: &mut Queues<'_>, variant: &Variant) -> Result<Vec<S
         }
     }
     Ok(strands)
-}
-
-/// A link whose port sets code points or colours, changes while it runs, and has other ports behind it.
-fn changing_way(ports: &Queues<'_>, variant: &Variant) -> Option<LinkId> {
-    let rewrites = |port: &PortSetup| !port.remarks.is_empty() || port.policers.iter().any(Option::is_some);
-    let goes_on = |link: LinkId| ports.network.flows.iter().any(|flow| flow.path[..flow.path.len() - 1].contains(&link));
-    let changes = variant.changes.iter().flat_map(|change| &change.ports);
-    let mut found = changes.filter(|(link, after)| rewrites(after) || rewrites(&ports.network.links[link.0].port));
-    found.find(|(link, _)| goes_on(*link)).map(|(link, _)| *link)
 }
 
 /// The curve of a source behind its sender's shape, if it has one.
@@ -174,21 +160,22 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) ->
     let colour = Colour::of(&header);
     let colours = if tags { COLOURS.to_vec() } else { vec![colour] };
     let mut under_way: Vec<(Way, Header, Colour)> = colours.into_iter().map(|colour| (Way::default(), header, colour)).collect();
-    let network = ports.network;
     for &link in path {
-        let (port, carries_cells) = (&network.links[link.0].port, network.links[link.0].overhead() == Overhead::Aal5);
+        let states = ports.states(link).to_vec();
+        let carries_cells = ports.overheads(link).any(|overhead| overhead == Overhead::Aal5);
         let mut next: Vec<(Way, Header, Colour)> = Vec::new();
         for (mut way, header, colour) in under_way {
-            let queue = port.classifier.classify(&header);
-            let class = port.classifier.class_of(queue);
+            let (class, queue) = class_and_queue(states[0], &header);
             way.classes.push(class);
-            way.queues.push(ports.number(link, class, queue.0 - port.classifier.classes()[class].first_flow.0));
-            let recolours = ports.recolours(link, class);
-            for leaves in COLOURS.into_iter().filter(|&leaves| recolours || leaves == colour) {
-                let remark = port.remarks.of(class, leaves);
+            way.queues.push(ports.number(link, class, queue));
+            // It may be coloured under one policy and leave under another.
+            let recolours = states.iter().any(|policy| Queues::recolours(policy, class_and_queue(policy, &header).0));
+            let leaving = COLOURS.into_iter().filter(|&leaves| recolours || leaves == colour);
+            for (leaves, policy) in leaving.flat_map(|leaves| states.iter().map(move |policy| (leaves, policy))) {
+                let remark = policy.remarks().of(class_and_queue(policy, &header).0, leaves);
                 let remarked = remark.of(header);
-                let decides = port.policers.iter().any(Option::is_some) && !carries_cells;
-                let keeps = carries_cells || (port.remarks.is_empty() && !decides) || (tags && remark.dscp == CodePoint::Keep);
+                let decides = policy.classes.iter().any(|class| class.police.is_some()) && !carries_cells;
+                let keeps = carries_cells || (policy.remarks().is_empty() && !decides) || (tags && remark.dscp == CodePoint::Keep);
                 let way = (way.clone(), remarked, if keeps { leaves } else { Colour::of(&remarked) });
                 if !next.contains(&way) {
                     next.push(way);
@@ -204,4 +191,12 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) ->
     all.sort_unstable();
     all.dedup();
     Ok(all)
+}
+
+/// The class of a packet under a policy, and the queue of the class.
+fn class_and_queue(policy: &Policy, header: &Header) -> (usize, u32) {
+    let classifier = policy.classifier();
+    let queue = classifier.classify(header);
+    let class = classifier.class_of(queue);
+    (class, queue.0 - classifier.classes()[class].first_flow.0)
 }

@@ -11,6 +11,7 @@
 //! | `members` | what the members of the tree are, one by one |
 //! | `described` | the tree of the calculus |
 //! | `released` | rate-controlled service |
+//! | `changing` | policies that follow each other |
 //! | `traffic` | what is known of the traffic, and of the rates that packets keep |
 
 use crate::tree::Parts;
@@ -21,6 +22,7 @@ use tidegate_bounds::quantity::{NoBound, bits, up};
 use tidegate_bounds::service::Row;
 use tidegate_core::registry::SchedulerKind;
 
+mod changing;
 mod described;
 mod members;
 mod released;
@@ -28,6 +30,7 @@ mod released;
 mod tests;
 mod traffic;
 
+pub(super) use changing::changing;
 pub(crate) use members::Members;
 pub(crate) use traffic::{Traffic, kept_rate};
 
@@ -90,7 +93,7 @@ fn queue(members: &Members<'_>, described: &Described, rows: &[Vec<Row>], leaf: 
             (Serving::Fixed(curve), _) if row.strict.as_ref() == Ok(curve) => (true, members.traffic.rate),
             (Serving::Fixed(curve), _) => (false, curve.pieces()[0].rate),
             (Serving::Below { .. }, _) => (true, members.traffic.rate),
-            (Serving::Deadline { .. }, _) => (false, members.traffic.rate),
+            (Serving::Deadline { .. } | Serving::AnyOrder { .. }, _) => (false, members.traffic.rate),
         };
         Server { serving, is_strict, line: None, longest, packetiser: up(bits(longest), rate.into()) }
     });

@@ -1,10 +1,14 @@
 //! The queues that flows pass, numbered as they are met; queues that one first-in first-out scheduler serves are one.
+//!
+//! A port whose policy changes has several policies, one after the other. Its queues are those of the first; the queues of a class are one.
 
+use super::transitions::Transitions;
 use crate::change::PolicyChange;
 use crate::policy::Policy;
 use std::collections::HashMap;
 use tidegate_core::buffer::BufferField;
 use tidegate_core::registry::SchedulerKind;
+use tidegate_core::units::Overhead;
 use tidegate_sim::{LinkId, Network};
 
 /// A queue of a class at a port.
@@ -22,28 +26,56 @@ pub(super) struct Queue {
 pub(super) struct Queues<'a> {
     /// The network.
     pub network: &'a Network,
-    /// The policy of each link.
+    /// The policy of each link at first.
     pub policies: Vec<&'a Policy>,
-    /// The highest rate that each link has at any time, in bit/s.
-    pub highest_rates: Vec<u64>,
+    /// Of each link that changes, what changes.
+    transitions: HashMap<LinkId, Transitions<'a>>,
     /// The queues in use, each the first of those that it shares its place with.
     pub all: Vec<Queue>,
     number_of: HashMap<Queue, usize>,
 }
 
 impl<'a> Queues<'a> {
-    /// Of ports with these policies, and their rates after changes; no queue is in use.
-    pub(super) fn new(network: &'a Network, policies: Vec<&'a Policy>, changes: &[PolicyChange]) -> Queues<'a> {
-        let mut highest_rates: Vec<u64> = network.links.iter().map(|link| link.port.rate.bits_per_second()).collect();
-        for (link, port) in changes.iter().flat_map(|change| &change.ports) {
-            highest_rates[link.0] = highest_rates[link.0].max(port.rate.bits_per_second());
+    /// Of ports with these policies at first, and these changes; no queue is in use.
+    pub(super) fn new(network: &'a Network, policies: Vec<&'a Policy>, changes: &'a [PolicyChange]) -> Queues<'a> {
+        let mut states: HashMap<LinkId, Vec<&Policy>> = HashMap::new();
+        for (link, policy) in changes.iter().flat_map(|change| &change.ports) {
+            states.entry(*link).or_insert_with(|| vec![policies[link.0]]).push(policy);
         }
-        Queues { network, policies, highest_rates, all: Vec::new(), number_of: HashMap::new() }
+        let transitions = states.into_iter().map(|(link, states)| (link, Transitions::of(states))).collect();
+        Queues { network, policies, transitions, all: Vec::new(), number_of: HashMap::new() }
+    }
+
+    /// What changes at the port of a link, if anything does.
+    pub(super) fn transitions(&self, link: LinkId) -> Option<&Transitions<'a>> {
+        self.transitions.get(&link)
+    }
+
+    /// The policies of a link, one after the other.
+    pub(super) fn states(&self, link: LinkId) -> &[&'a Policy] {
+        let first = &self.policies[link.0..=link.0];
+        self.transitions(link).map_or(first, |transitions| &transitions.states)
+    }
+
+    /// The highest rate that a link has at any time, in bit/s.
+    pub(super) fn highest_rate(&self, link: LinkId) -> u64 {
+        self.states(link).iter().map(|policy| policy.rate.bits_per_second()).max().unwrap_or(0)
+    }
+
+    /// The longest frame that the port of a link accepts at any time.
+    pub(super) fn longest_frame(&self, link: LinkId) -> u32 {
+        self.states(link).iter().map(|policy| policy.longest_frame).max().unwrap_or(0)
+    }
+
+    /// What a link adds to a packet, at any time.
+    pub(super) fn overheads(&self, link: LinkId) -> impl Iterator<Item = Overhead> {
+        let later = self.states(link)[1..].iter().map(|policy| policy.overhead);
+        std::iter::once(self.network.links[link.0].overhead()).chain(later)
     }
 
     /// The number of a queue, which is in use from now on.
     pub(super) fn number(&mut self, link: LinkId, class: usize, queue: u32) -> usize {
-        let (class, queue) = first_shared(self.policies[link.0], class, queue);
+        let (class, queue) = self.first_shared(link, class, queue);
         let queue = Queue { link, class, queue };
         *self.number_of.entry(queue).or_insert_with(|| {
             self.all.push(queue);
@@ -53,16 +85,22 @@ impl<'a> Queues<'a> {
 
     /// The number of a queue that is in use.
     pub(super) fn find(&self, link: LinkId, class: usize, queue: u32) -> Option<usize> {
-        let (class, queue) = first_shared(self.policies[link.0], class, queue);
+        let (class, queue) = self.first_shared(link, class, queue);
         self.number_of.get(&Queue { link, class, queue }).copied()
     }
 
-    /// True if packets of a class may leave the port in another colour than they came in.
-    pub(super) fn recolours(&self, link: LinkId, class: usize) -> bool {
-        let (port, policy) = (&self.network.links[link.0].port, self.policies[link.0]);
+    fn first_shared(&self, link: LinkId, class: usize, queue: u32) -> (usize, u32) {
+        match self.transitions(link) {
+            Some(transitions) if !transitions.is_steady => (class, 0),
+            _ => first_shared(self.policies[link.0], class, queue),
+        }
+    }
+
+    /// True if packets of a class may leave a port of this policy in another colour than they came in.
+    pub(super) fn recolours(policy: &Policy, class: usize) -> bool {
         let of_buffers = || std::iter::once(policy.buffer.kind).chain(policy.partitions.iter().map(|partition| partition.buffer.kind));
         let of_schedulers = || std::iter::once(policy.scheduler).chain(policy.groups.iter().map(|group| group.scheduler));
-        port.policers[class].is_some()
+        policy.classes[class].police.is_some()
             || of_buffers().any(|kind| kind.accepts().contains(&BufferField::Reserve))
             || of_schedulers().any(|kind| kind == SchedulerKind::IntegratedServices)
     }

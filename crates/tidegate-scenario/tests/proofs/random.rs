@@ -34,18 +34,22 @@ const CLASSES: u64 = 4;
 /// A whole scenario.
 pub fn scenario(seed: u64) -> String {
     let lots = &mut Lots(seed);
-    let mut text = format!("[simulation]\nduration = \"{} ms\"\nseed = {}\n", lots.between(20, 120), lots.below(1_000));
+    let duration = lots.between(20, 120);
+    let mut text = format!("[simulation]\nduration = \"{duration} ms\"\nseed = {}\n", lots.below(1_000));
     let links = lots.between(1, 4);
     let is_ring = links >= 3 && lots.one_in(6);
     let same = lots.one_in(3);
-    let mut rates = Vec::new();
+    let (mut rates, mut changes) = (Vec::new(), String::new());
     for link in 0..links {
         // Rates that picoseconds divide, and others.
         let least = if same && link > 0 { rates[0] } else { 3_000_000 };
         let rate = if lots.one_in(2) { least.max(10_000_000) } else { lots.between(least, 30_000_000) };
         rates.push(rate);
         if link == 0 || !same {
-            policy(lots, &mut text, link, rate);
+            let schedulers = policy(lots, &mut text, link, rate);
+            for _ in 0..if lots.one_in(4) { lots.between(1, 2) } else { 0 } {
+                change(lots, &mut changes, link, rate, &schedulers, duration);
+            }
         }
         let named = if same { 0 } else { link };
         let to = if is_ring { (link + 1) % links } else { link + 1 };
@@ -76,10 +80,47 @@ pub fn scenario(seed: u64) -> String {
         }
         source(lots, &mut text, flow, &path.join(", "), least);
     }
-    text
+    text + &changes
 }
 
-fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
+/// Another policy from some instant on: other rates, orders, schedulers, classes or buffers. `schedulers` are those above the classes.
+fn change(lots: &mut Lots, text: &mut String, number: u64, rate: u64, schedulers: &[&str], duration: u64) {
+    let at = lots.between(1, duration * 1_000 - 1);
+    let _ = writeln!(text, "[[change]]\nat = \"{at} us\"");
+    let class = lots.below(schedulers.len() as u64);
+    let root = schedulers[schedulers.len() - 1];
+    let alike: &[&[&str]] = &[&["wrr", "drr"], &["wf2q+", "scfq", "qfq", "virtual-clock"]];
+    let family = alike.iter().find(|family| family.contains(&root));
+    match (lots.below(8), schedulers[class as usize]) {
+        (0..=1, "strict-priority" | "rate-controlled") => {
+            let _ = writeln!(text, "set = {{ \"policy.p{number}.class.c{class}.priority\" = {} }}", lots.below(3));
+        }
+        (2, _) if class + 1 < schedulers.len() as u64 => {
+            let _ = writeln!(text, "remove = [\"policy.p{number}.class.c{class}\"]");
+        }
+        (3, _) => {
+            let keys = keys(lots, root, rate / 50, 1, 1);
+            let matched = 5_000 + CLASSES;
+            let _ = writeln!(
+                text,
+                "[[change.add.policy.p{number}.class]]\nname = \"n{at}\"\nmatch = [{{ destination_port = {matched} }}]\n{keys}"
+            );
+        }
+        (4, _) if family.is_some() => {
+            let _ = writeln!(text, "set = {{ \"policy.p{number}.scheduler\" = \"{}\" }}", lots.one_of(family.unwrap()));
+        }
+        (5, _) => {
+            let _ = writeln!(text, "set = {{ \"policy.p{number}.buffer.limit\" = \"{} kB\" }}", lots.between(10, 100));
+        }
+        _ => {
+            let rate = rate * lots.between(5, 20) / 10;
+            let _ = writeln!(text, "set = {{ \"policy.p{number}.rate\" = \"{rate} bit/s\" }}");
+        }
+    }
+}
+
+/// Writes a policy. Returns the scheduler above each class; the last is the root.
+fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) -> Vec<&'static str> {
     let overhead = lots.one_of(&["", "overhead = \"ethernet\"\n", "overhead = \"18 B\"\n", "overhead = \"aal5\"\n"]);
     let root = lots.one_of(SCHEDULERS);
     let longest = lots.between(1_000, 1_518);
@@ -95,7 +136,7 @@ fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
     let shares = |lots: &mut Lots, count: u64| -> Vec<u64> { (0..count).map(|_| lots.between(1, 4)).collect() };
     let tops = shares(lots, groups + classes + 1);
     let sum: u64 = tops.iter().sum();
-    let mut schedulers = vec![root];
+    let (mut schedulers, mut above) = (vec![root], Vec::new());
     let mut parts = vec![rate];
     for group in 1..=groups {
         let part = rate * 95 / 100 * tops[group as usize] / sum;
@@ -127,6 +168,7 @@ fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
             let _ = writeln!(text, "parent = \"g{parent}\"");
         }
         let scheduler = schedulers[parent as usize];
+        above.push(scheduler);
         let _ = write!(text, "{}{}", keys(lots, scheduler, part, class, tops[(groups + class) as usize]), shape(lots, scheduler, part));
         if lots.one_in(5) {
             let _ =
@@ -142,6 +184,7 @@ fn policy(lots: &mut Lots, text: &mut String, number: u64, rate: u64) {
             let _ = writeln!(text, "limit = \"{} packets\"", lots.between(2, 40));
         }
     }
+    above
 }
 
 /// What the scheduler above needs of a child.

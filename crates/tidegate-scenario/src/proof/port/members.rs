@@ -81,7 +81,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn parameters(&self, member: Below) -> &FlowParameters {
+    pub(super) fn parameters(&self, member: Below) -> &FlowParameters {
         match member {
             Below::Node(node) => &self.node(node).parameters,
             Below::Leaf(leaf) => &self.leaf(leaf).parameters,
@@ -127,7 +127,7 @@ impl<'a> Members<'a> {
     }
 
     /// True if the scheduler of a node holds packets back on its own.
-    fn waits(&self, node: usize) -> bool {
+    pub(super) fn waits(&self, node: usize) -> bool {
         let NodeSpec { scheduler, dwcs, intserv, .. } = self.node(node);
         match scheduler {
             SchedulerKind::Dwcs => dwcs.rules.early == Early::Hold,
