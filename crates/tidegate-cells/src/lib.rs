@@ -38,7 +38,7 @@ pub use heap::HeapScheduler;
 pub use heap::binary_heap::Work;
 pub use planner::Planner;
 pub use scheduler::{Adapter, CellError, CellScheduler, CellSetup, Counts, LONGEST_PDU, SetupError, aal5_cells};
-pub use shaping::{Shaping, State};
+pub use shaping::{CATCH_UP, Shaping, State};
 pub use tidegate_core::sharing::{CLASSES, CellRate, LONGEST_INTERVAL, NoSharing, RateScaling, SLOT, SharesError, Sharing, Stretch};
 pub use time::Ticks;
 pub use transfer::{Prefetch, TransferSetup, Transfers};

@@ -30,7 +30,7 @@ use tidegate_core::serial::{earlier, is_before, later};
 use tidegate_core::sharing::{CellRate, SLOT, Stretch};
 
 /// How far the share clock may fall behind and catch up, in ticks: slots lost to conflicts within it are not lost to the share.
-const CATCH_UP: u64 = 64 * SLOT;
+pub const CATCH_UP: u64 = 64 * SLOT;
 
 /// The limit on the next cell of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -305,6 +305,36 @@ fn a_port_that_shares_its_rate_otherwise_has_sent_all_when_nothing_waits() {
     assert!(reason.contains("its policy changes while it runs, and holds packets back"), "{reason}");
 }
 
+/// An adapter with slots of 10 us, whose class has a peak interval of 10 slots.
+fn adapter(keys: &str, contract: &str, packet: u32) -> Result<i128, String> {
+    let text = format!(
+        "[simulation]\nduration = \"100 ms\"\n[policy.p]\nrate = \"42.4 Mbit/s\"\n[policy.p.cells]\n{keys}\n\
+         [[policy.p.class]]\nname = \"c\"\ncontract = {{ peak_cell_rate = \"4.24 Mbit/s\"{contract} }}\n\
+         [[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n\
+         [[flow]]\nname = \"f\"\npath = [\"l\"]\nsource = {{ kind = \"cbr\", packet = \"{packet} B\", interval = \"10 ms\" }}\n"
+    );
+    bound(&proof(&text), 0)
+}
+
+#[test]
+fn a_frame_of_an_adapter_waits_for_its_contract_and_for_the_others() {
+    // One cell: a slot until it is seen, one of conflicts, one for itself. Ten cells: nine intervals of 100 us before the last.
+    assert_eq!((adapter("", "", 40), adapter("", "", 472)), (Ok(31), Ok(931)));
+    // The header of LLC takes another cell.
+    assert_eq!(adapter("encapsulation = \"llc-snap\"", "", 40), Ok(131));
+    // Later than tolerated by a slot, each.
+    assert_eq!(adapter("", ", cell_delay_variation_tolerance = \"0 s\"", 472), Ok(931 + 90));
+    // A burst of six cells, less the token that is lost when it ends; the other cells come every 200 us.
+    let of = |bucket: &str| {
+        adapter("", &format!(", sustainable_cell_rate = \"2.12 Mbit/s\", maximum_burst_size = 6, bucket = \"{bucket}\""), 472)
+    };
+    assert_eq!(of("single"), Ok(30 + 1_800 - 500 + 10 + 100 + 1));
+    assert_eq!(of("dual"), Ok(30 + 9 * 210 + 1));
+    let late = adapter("transfer = { access_latency = \"11 us\", bus_rate = \"1 Gbit/s\", burst = 8, buffer = 512 }", "", 40);
+    assert!(late.unwrap_err().ends_with("its cells are fetched over a bus, and may come late"));
+    assert!(adapter("conflict = \"next-free\"", "", 40).is_err());
+}
+
 #[test]
 fn a_buffer_that_shrinks_still_holds_what_it_let_in() {
     let flow = "[[flow]]\nname = \"f\"\npath = [\"l0\"]\nsource = { kind = \"poisson\", rate = \"9 Mbit/s\", packet = \"1000 B\" }\n";

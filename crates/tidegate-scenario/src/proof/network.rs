@@ -194,9 +194,11 @@ impl Solving<'_> {
         let kept = |policy: &&Policy| port::kept_rate(policy.rate, policy.overhead.wire_length(shortest));
         let rate = self.queues.states(link).iter().map(kept).min().unwrap_or(0);
         let traffic = Traffic { rate, arrival: &arrival, lengths: &lengths, number: &number };
-        let found = match self.queues.transitions(link) {
-            Some(transitions) if !transitions.is_steady => port::changing(transitions, &traffic),
-            _ => port::queues(&self.queues.policies[link.0].parts, &traffic),
+        let policy = self.queues.policies[link.0];
+        let found = match (&self.queues.network.links[link.0].adapter, self.queues.transitions(link)) {
+            (Some(setup), _) => port::adapter(policy, setup, &traffic),
+            (None, Some(transitions)) if !transitions.is_steady => port::changing(transitions, &traffic),
+            (None, _) => port::queues(&policy.parts, &traffic),
         };
         let mut all = Vec::new();
         for (class, of_class) in found.into_iter().enumerate() {

@@ -12,6 +12,7 @@
 //! | `described` | the tree of the calculus |
 //! | `released` | rate-controlled service |
 //! | `changing` | policies that follow each other |
+//! | `adapter` | the cell scheduler of an ATM adapter |
 //! | `traffic` | what is known of the traffic, and of the rates that packets keep |
 
 use crate::tree::Parts;
@@ -22,6 +23,7 @@ use tidegate_bounds::quantity::{NoBound, bits, up};
 use tidegate_bounds::service::Row;
 use tidegate_core::registry::SchedulerKind;
 
+mod adapter;
 mod changing;
 mod described;
 mod members;
@@ -30,6 +32,7 @@ mod released;
 mod tests;
 mod traffic;
 
+pub(super) use adapter::adapter;
 pub(super) use changing::changing;
 pub(crate) use members::Members;
 pub(crate) use traffic::{Traffic, kept_rate};

@@ -110,8 +110,6 @@ impl<'a> Queues<'a> {
         let of = &self.network.links[link.0];
         if of.cells {
             Some("packets contend there as cells")
-        } else if of.adapter.is_some() {
-            Some("a cell scheduler serves it")
         } else if of.admission.is_some() {
             Some("it admits calls, and its rates change with them")
         } else {

@@ -44,10 +44,12 @@ pub fn scenario(seed: u64) -> String {
         // Rates that picoseconds divide, and others.
         let least = if same && link > 0 { rates[0] } else { 3_000_000 };
         let rate = if lots.one_in(2) { least.max(10_000_000) } else { lots.between(least, 30_000_000) };
-        rates.push(rate);
+        let is_of_cells = lots.one_in(8);
+        // Of an adapter no connection has the whole link.
+        rates.push(if is_of_cells { rate / 5 } else { rate });
         if link == 0 || !same {
-            let schedulers = policy(lots, &mut text, link, rate);
-            for _ in 0..if lots.one_in(4) { lots.between(1, 2) } else { 0 } {
+            let schedulers = if is_of_cells { cells(lots, &mut text, link, rate) } else { policy(lots, &mut text, link, rate) };
+            for _ in 0..if !schedulers.is_empty() && lots.one_in(4) { lots.between(1, 2) } else { 0 } {
                 change(lots, &mut changes, link, rate, &schedulers, duration);
             }
         }
@@ -81,6 +83,41 @@ pub fn scenario(seed: u64) -> String {
         source(lots, &mut text, flow, &path.join(", "), least);
     }
     text + &changes
+}
+
+/// The policy of an ATM adapter: contracts of all kinds, which fit at their peak rates as a rule. No scheduler is above its classes.
+fn cells(lots: &mut Lots, text: &mut String, number: u64, rate: u64) -> Vec<&'static str> {
+    let conflict = lots.one_of(&["lazy", "cdvt", "priority", "priority"]);
+    let shares = if lots.one_in(5) { "minimum_shares = [\"0 %\", \"10 %\"]\n" } else { "" };
+    let encapsulation = lots.one_of(&["llc-snap", "vc-multiplexed"]);
+    let _ = write!(text, "[policy.p{number}]\nrate = \"{rate} bit/s\"\nbuffer = {{ limit = \"4 MB\" }}\n");
+    let _ = write!(text, "[policy.p{number}.cells]\nconflict = \"{conflict}\"\nencapsulation = \"{encapsulation}\"\n{shares}");
+    let classes = lots.between(2, CLASSES);
+    for class in 0..=classes {
+        let _ = writeln!(text, "[[policy.p{number}.class]]\nname = \"c{class}\"");
+        if class < classes {
+            let _ = writeln!(text, "match = [{{ destination_port = {} }}]", 5_000 + class);
+        } else if lots.one_in(3) {
+            // The rest has no contract.
+            continue;
+        }
+        let peak = rate * lots.between(5, 20) / 20 / (classes + 1);
+        let sustained = peak * lots.between(4, 10) / 10;
+        let mode = match lots.below(3) {
+            0 => String::new(),
+            mode => {
+                let bucket = if mode == 1 { "single" } else { "dual" };
+                let burst = lots.between(1, 60);
+                format!(", sustainable_cell_rate = \"{sustained} bit/s\", maximum_burst_size = {burst}, bucket = \"{bucket}\"")
+            }
+        };
+        let (tolerance, priority) = (lots.between(0, 8) * 424_000_000 / rate, lots.below(3));
+        let _ = writeln!(
+            text,
+            "contract = {{ peak_cell_rate = \"{peak} bit/s\"{mode}, cell_delay_variation_tolerance = \"{tolerance} us\", priority = {priority} }}"
+        );
+    }
+    Vec::new()
 }
 
 /// Another policy from some instant on: other rates, orders, schedulers, classes or buffers. `schedulers` are those above the classes.
