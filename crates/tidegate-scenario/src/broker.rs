@@ -154,6 +154,17 @@ pub(crate) fn declared(
     rounded.with_shortest_packet(shortest).unwrap_or(rounded)
 }
 
+/// True if no call that budgets admit sends more than it declares.
+pub(crate) fn all_keep_to_what_they_declare(network: &Network) -> bool {
+    let brokered = network.calls.iter().filter(|calls| calls.brokered.is_some());
+    let keeps = |flow: &usize, traffic: &TrafficSpec| {
+        let flow = &network.flows[*flow];
+        let wire = Overheads::of(flow.path.iter().map(|link| network.links[link.0].overhead()));
+        of_source(&flow.source, &wire).is_ok_and(|arrival| is_within(&arrival, traffic))
+    };
+    brokered.into_iter().all(|calls| calls.flows.iter().all(|flow| keeps(flow, &calls.traffic)))
+}
+
 /// True if a source of this curve keeps to burst and rate.
 fn is_within(arrival: &Arrival, traffic: &TrafficSpec) -> bool {
     let rate = traffic.rate().bits_per_second();

@@ -336,6 +336,31 @@ fn a_frame_of_an_adapter_waits_for_its_contract_and_for_the_others() {
 }
 
 #[test]
+fn calls_by_budgets_take_what_the_broker_promises() {
+    let of = |from: &str, to: &str| {
+        let text = include_str!("budgets.toml").replace(from, to);
+        let scenario = parse_str("budgets.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
+        let variant = scenario.variants.into_iter().next().unwrap();
+        let found = Proof::of(&variant).unwrap();
+        let flows = variant.simulation.as_ref().unwrap().network.flows.iter().map(|flow| flow.name.clone());
+        let bounds: Vec<(String, Result<i128, String>)> = flows.enumerate().map(|(flow, name)| (name, bound(&found, flow))).collect();
+        (bounds, variant)
+    };
+    let (bounds, variant) = of("", "");
+    let bound_of =
+        |bounds: &[(String, Result<i128, String>)], name: &str| bounds.iter().find(|flow| flow.0.starts_with(name)).unwrap().1.clone();
+    // Two links of 3 ms together. What comes to the second over one line waits less there than its budget.
+    assert_eq!((bound_of(&bounds, "talk"), bound_of(&bounds, "film")), (Ok(9_413), Ok(43_000)));
+    assert!(bound_of(&bounds, "bulk").is_err());
+    let experiment = Experiment { duration: Duration::from_seconds(12), ..variant.simulation.as_ref().unwrap().experiment };
+    let found = compared(&variant, experiment);
+    assert!(found.len() >= 8 && found.iter().all(|(_, bound, longest)| longest <= bound), "{found:?}");
+    // One source that may exceed what its calls declare takes the promise from all.
+    let (bounds, _) = of("interval = \"40 ms\"", "interval = \"20 ms\"");
+    assert_eq!(bound_of(&bounds, "talk"), Err("calls come at random times".to_owned()));
+}
+
+#[test]
 fn a_buffer_that_shrinks_still_holds_what_it_let_in() {
     let flow = "[[flow]]\nname = \"f\"\npath = [\"l0\"]\nsource = { kind = \"poisson\", rate = \"9 Mbit/s\", packet = \"1000 B\" }\n";
     let of = |before: &str, after: &str| {

@@ -1,6 +1,7 @@
 //! What bounds a queue to which something comes that nothing limits.
 //!
 //! * A packet that leaves has waited for at most what a full buffer holds. It holds for any source, with losses possible.
+//! * A class with a budget is for calls alone, which are admitted while no packet can wait for longer than that, whatever they send of what they declare.
 //! * A source with a window keeps no more than that in its first queue. Beside such sources, those with a curve wait for a time that follows from both.
 
 use super::arrivals::Lengths;
@@ -10,7 +11,7 @@ use crate::policy::{Class, Policy};
 use crate::units::Limit;
 use tidegate_bounds::aggregate::Aggregate;
 use tidegate_bounds::curve::Arrival;
-use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, up};
+use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, times, up};
 use tidegate_bounds::service::{Row, behind_limit, beside_windows};
 use tidegate_bounds::source::rescaled;
 use tidegate_core::units::Overhead;
@@ -30,10 +31,26 @@ pub(super) struct Held {
 pub(super) fn least(queues: &Queues<'_>, bundles: &[Bundle], number: usize, lengths: Lengths, row: &Row) -> Option<Held> {
     let by_buffer = held(queues, number, lengths, row).ok();
     let by_window = beside_greedy(bundles, number, lengths, row);
-    match (by_buffer, by_window) {
-        (Some(one), Some(other)) => Some(if one.delay < other.delay { one } else { other }),
-        (one, other) => one.or(other),
-    }
+    let all = [by_budget(queues, number, lengths), by_window, by_buffer];
+    all.into_iter().flatten().min_by_key(|held| held.delay)
+}
+
+/// The classes whose packets are in a queue.
+fn classes(queues: &Queues<'_>, number: usize) -> Vec<usize> {
+    let Queue { link, class, queue } = queues.all[number];
+    let shares = |other: &usize| queues.find(link, *other, if *other == class { queue } else { 0 }) == Some(number);
+    (0..queues.policies[link.0].classes.len()).filter(shares).collect()
+}
+
+/// The bound of the budgets of a queue: what is in it has left within them.
+fn by_budget(queues: &Queues<'_>, number: usize, lengths: Lengths) -> Option<Held> {
+    let link = queues.all[number].link;
+    let budget = |class: usize| queues.policies[link.0].classes[class].budget.map(|budget| Picoseconds::from(budget.picoseconds()));
+    let budgets = classes(queues, number).into_iter().map(budget).collect::<Option<Vec<_>>>().filter(|_| queues.budgets_hold)?;
+    let delay = budgets.into_iter().max()?;
+    let longest = 8 * u64::from(queues.policies[link.0].overhead.wire_length(lengths.1));
+    let left = up(times(queues.highest_rate(link).into(), delay).ok()?, PICOBITS);
+    Some(Held { bits: u64::try_from(left).ok()?.saturating_add(longest), delay, by_buffer: false })
 }
 
 /// The bound beside sources with windows, if all packets come fresh to the queue.
@@ -58,10 +75,7 @@ fn beside_greedy(bundles: &[Bundle], number: usize, lengths: Lengths, row: &Row)
 /// # Errors
 /// Why it has no strict service.
 fn held(queues: &Queues<'_>, number: usize, lengths: Lengths, row: &Row) -> Result<Held, NoBound> {
-    let Queue { link, class, queue } = queues.all[number];
-    // The classes whose queues are this one.
-    let shares = |other: &usize| queues.find(link, *other, if *other == class { queue } else { 0 }) == Some(number);
-    let classes: Vec<usize> = (0..queues.policies[link.0].classes.len()).filter(shares).collect();
+    let (link, classes) = (queues.all[number].link, classes(queues, number));
     if queues.transitions(link).is_some_and(|transitions| classes.iter().any(|&class| class >= transitions.stay)) {
         return Err(NoBound::Because("a change of the policy may move packets into its queue"));
     }

@@ -3,6 +3,7 @@
 //! A port whose policy changes has several policies, one after the other. Its queues are those of the first; the queues of a class are one.
 
 use super::transitions::Transitions;
+use crate::broker::all_keep_to_what_they_declare;
 use crate::change::PolicyChange;
 use crate::policy::Policy;
 use std::collections::HashMap;
@@ -30,6 +31,8 @@ pub(super) struct Queues<'a> {
     pub policies: Vec<&'a Policy>,
     /// Of each link that changes, what changes.
     transitions: HashMap<LinkId, Transitions<'a>>,
+    /// True if budgets of delay hold: no call may exceed what it declares, and no port that admits by budgets changes.
+    pub budgets_hold: bool,
     /// The queues in use, each the first of those that it shares its place with.
     pub all: Vec<Queue>,
     number_of: HashMap<Queue, usize>,
@@ -42,8 +45,11 @@ impl<'a> Queues<'a> {
         for (link, policy) in changes.iter().flat_map(|change| &change.ports) {
             states.entry(*link).or_insert_with(|| vec![policies[link.0]]).push(policy);
         }
-        let transitions = states.into_iter().map(|(link, states)| (link, Transitions::of(states))).collect();
-        Queues { network, policies, transitions, all: Vec::new(), number_of: HashMap::new() }
+        let transitions: HashMap<LinkId, Transitions<'_>> =
+            states.into_iter().map(|(link, states)| (link, Transitions::of(states))).collect();
+        let has_budgets = |link: &LinkId| policies[link.0].classes.iter().any(|class| class.budget.is_some());
+        let budgets_hold = network.broker.is_some() && all_keep_to_what_they_declare(network) && !transitions.keys().any(has_budgets);
+        Queues { network, policies, transitions, budgets_hold, all: Vec::new(), number_of: HashMap::new() }
     }
 
     /// What changes at the port of a link, if anything does.
