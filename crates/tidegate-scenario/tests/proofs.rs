@@ -355,9 +355,9 @@ fn calls_by_budgets_take_what_the_broker_promises() {
     let experiment = Experiment { duration: Duration::from_seconds(12), ..variant.simulation.as_ref().unwrap().experiment };
     let found = compared(&variant, experiment);
     assert!(found.len() >= 8 && found.iter().all(|(_, bound, longest)| longest <= bound), "{found:?}");
-    // One source that may exceed what its calls declare takes the promise from all.
+    // One source that may exceed what its calls declare takes the promise from all: the buffers of 100 kB remain.
     let (bounds, _) = of("interval = \"40 ms\"", "interval = \"20 ms\"");
-    assert_eq!(bound_of(&bounds, "talk"), Err("calls come at random times".to_owned()));
+    assert_eq!(bound_of(&bounds, "talk"), Ok(95_426));
 }
 
 #[test]
