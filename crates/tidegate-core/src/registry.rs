@@ -418,6 +418,8 @@ crate::registry! { $
     /// The registered AQMs by name.
     pub kind AqmKind by Algorithm<QueueManagement>;
     /// Any registered AQM.
+    // Ports have few of them, and a box would cost a load per call.
+    #[allow(clippy::large_enum_variant)]
     pub any AnyAqm;
     match_aqm {
         CoDel = crate::aqm::CoDel;

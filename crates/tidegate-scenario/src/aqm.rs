@@ -2,12 +2,12 @@
 
 use crate::choice::{AqmChoice, AqmName};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
-use crate::document::{AqmTable, PolicyTable};
+use crate::document::{AqmTable, PolicyTable, RedCurveTable, RedCurvesTable};
 use crate::tree::Tree;
 use crate::units::Ratio;
 use crate::value::{At, Block, Gain, Or};
 use std::iter::successors;
-use tidegate_core::aqm::{self, AqmField, AqmParameters, AqmSetup, Probability};
+use tidegate_core::aqm::{self, AqmField, AqmParameters, AqmSetup, Probability, RedCurve};
 use tidegate_core::registry::{AnyAqm, AqmKind};
 use tidegate_core::units::Rate;
 
@@ -108,7 +108,26 @@ fn read(table: &AqmTable) -> Result<AqmParameters, Diagnostic> {
         ecn_limit: probability(ecn_limit)?,
         derandomise: value(derandomise),
         steep: value(steep),
+        curve: curve(&table.curve)?,
+        curves: curves(&table.curves)?,
+        marking_curves: curves(&table.marking_curves)?,
+        averaging: table.averaging.as_ref().map(|at| at.value.0 as u8),
+        gentle: value(&table.gentle),
+        mark_above_max: value(&table.mark_above_max),
+        ..AqmParameters::default()
     })
+}
+
+fn curve(block: &Option<Block<RedCurveTable>>) -> Result<Option<RedCurve>, Diagnostic> {
+    let Some(RedCurveTable { min, max, probability: at }) = block.as_ref().map(|block| &block.value) else { return Ok(None) };
+    let max_probability = exact(at)?;
+    Ok(Some(RedCurve { min: min.value.0, max: max.value.0, max_probability }))
+}
+
+/// By colour: green, yellow, red.
+fn curves(block: &Option<Block<RedCurvesTable>>) -> Result<[Option<RedCurve>; 3], Diagnostic> {
+    let Some(RedCurvesTable { green, yellow, red }) = block.as_ref().map(|block| &block.value) else { return Ok([None; 3]) };
+    Ok([curve(green)?, curve(yellow)?, curve(red)?])
 }
 
 fn gain(at: &Option<At<Gain>>) -> Option<aqm::Gain> {
@@ -116,12 +135,15 @@ fn gain(at: &Option<At<Gain>>) -> Option<aqm::Gain> {
 }
 
 fn probability(at: &Option<At<Ratio>>) -> Result<Option<Probability>, Diagnostic> {
-    let Some(at) = at else { return Ok(None) };
+    at.as_ref().map(exact).transpose()
+}
+
+fn exact(at: &At<Ratio>) -> Result<Probability, Diagnostic> {
     let billionths = at.value.billionths();
     if !billionths.is_multiple_of(1000) {
         return Err(at.error("a probability has at most four decimals of a percent").help("write it like \"0.0125 %\""));
     }
-    Ok(Probability::from_millionths((billionths / 1000) as u32))
+    Ok(Probability::from_millionths((billionths / 1000) as u32).unwrap_or_default())
 }
 
 /// The place of a parameter in its table.
@@ -144,5 +166,12 @@ fn place(table: &AqmTable, field: AqmField) -> Option<Span> {
         AqmField::EcnLimit => span(&table.ecn_limit),
         AqmField::Derandomise => span(&table.derandomise),
         AqmField::Steep => span(&table.steep),
+        AqmField::Curve => table.curve.as_ref().map(|block| block.span.clone()),
+        AqmField::Curves => table.curves.as_ref().map(|block| block.span.clone()),
+        AqmField::MarkingCurves => table.marking_curves.as_ref().map(|block| block.span.clone()),
+        AqmField::Averaging => span(&table.averaging),
+        AqmField::Gentle => span(&table.gentle),
+        AqmField::MarkAboveMax => span(&table.mark_above_max),
+        AqmField::Coupling | AqmField::Step | AqmField::Ramp | AqmField::DelayOnSaturation => None,
     }
 }

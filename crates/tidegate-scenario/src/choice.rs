@@ -164,7 +164,7 @@ pub enum AqmChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AqmName(pub AqmChoice);
 
-/// The presets of fair queueing: name, algorithm, and one sentence.
+/// The presets of fair queueing, beside the registered AQMs but the one of two coupled queues, which no class sorts packets into: name, algorithm, and one sentence.
 const FAIR_QUEUEING: [(&str, AqmKind, &str); 1] = [(
     "fq-codel",
     AqmKind::CoDel,
@@ -175,7 +175,7 @@ leaf! {
     AqmName,
     "AQM",
     "an AQM",
-    (AqmKind::ALL.iter().map(|&kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
+    (AqmKind::ALL.iter().filter(|kind| **kind != AqmKind::DualPi2).map(|&kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
         .chain(FAIR_QUEUEING.map(|(name, kind, meaning)| (name, AqmName(AqmChoice::FairQueueing(kind)), meaning)))
         .collect::<Vec<_>>()
 }

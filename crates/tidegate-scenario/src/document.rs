@@ -22,7 +22,7 @@ mod preset;
 mod set;
 mod source;
 
-pub use aqm::AqmTable;
+pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable};

@@ -2,7 +2,7 @@
 
 use crate::choice::AqmName;
 use crate::units::Ratio;
-use crate::value::{At, Bytes, Gain};
+use crate::value::{At, Block, Bytes, Gain, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::Duration;
@@ -56,4 +56,49 @@ pub struct AqmTable {
     /// For `pie`: whether a delay above 250 ms raises the probability by 2 % more with each update, as Linux has it.
     #[schemars(extend("default" = false))]
     pub steep: Option<At<bool>>,
+    /// For `red` and `adaptive-red`: how likely a packet is to be dropped or marked, by the average queue.
+    #[schemars(extend("default" = "by the rate: from 5 ms of it to 15 ms, at least from 5 longest frames to 15"))]
+    pub curve: Option<Block<RedCurveTable>>,
+    /// For `wred`: the same by colour.
+    #[schemars(extend("default" = "the `curve` of `red` for all"))]
+    pub curves: Option<Block<RedCurvesTable>>,
+    /// For `wred`: the curves of packets that can be marked, which they are before others are dropped.
+    #[schemars(extend("default" = "those of `curves`"))]
+    pub marking_curves: Option<Block<RedCurvesTable>>,
+    /// For `red`, `adaptive-red` and `wred`: a packet has the weight 2 to the power of minus this in the average queue.
+    #[schemars(extend("default" = "9; by the rate for `adaptive-red`", "examples" = [9]))]
+    pub averaging: Option<At<Whole<1, 24>>>,
+    /// For `red`, `adaptive-red` and `wred`: whether the probability rises on to 1 at twice the upper threshold, or jumps there.
+    #[schemars(extend("default" = true))]
+    pub gentle: Option<At<bool>>,
+    /// For `red`, `adaptive-red` and `wred`: whether packets that can be marked are marked beyond the upper threshold, too, in place of dropped.
+    #[schemars(extend("default" = false))]
+    pub mark_above_max: Option<At<bool>>,
+}
+
+/// How likely a packet is to be dropped or marked, by the average queue: never below `min`, `probability` just below `max`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedCurveTable {
+    /// The average queue up to which nothing is dropped or marked.
+    #[schemars(extend("examples" = ["15 kB"]))]
+    pub min: At<Bytes>,
+    /// The average queue at which the probability is the one below.
+    #[schemars(extend("examples" = ["45 kB"]))]
+    pub max: At<Bytes>,
+    /// The probability just below `max`.
+    #[schemars(extend("examples" = ["10 %"]))]
+    pub probability: At<Ratio>,
+}
+
+/// A curve for each colour. Those of better colours are not below those of worse ones.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RedCurvesTable {
+    /// For green packets.
+    pub green: Option<Block<RedCurveTable>>,
+    /// For yellow packets.
+    pub yellow: Option<Block<RedCurveTable>>,
+    /// For red packets.
+    pub red: Option<Block<RedCurveTable>>,
 }

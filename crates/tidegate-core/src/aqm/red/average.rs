@@ -42,7 +42,7 @@ impl Averaging {
     /// A weight of 2^-`shift`, where a typical packet takes this time.
     pub(in crate::aqm) fn new(shift: u32, typical: Duration) -> Averaging {
         let one = 1u64 << 32;
-        let decay = core::iter::successors(Some(one - (one >> shift)), |&left| Some((u128::from(left) * u128::from(left) >> 32) as u64));
+        let decay = core::iter::successors(Some(one - (one >> shift)), |&left| Some(((u128::from(left) * u128::from(left)) >> 32) as u64));
         Averaging { shift, decay: decay.take(shift as usize + 6).collect(), packets_per_time: u64::MAX / typical.picoseconds().max(1) }
     }
 
