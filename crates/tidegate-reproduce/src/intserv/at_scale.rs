@@ -503,3 +503,23 @@ pub fn at_scale(progress: &dyn Fn(f64)) -> Figure {
 pub fn short(progress: &dyn Fn(f64)) -> Figure {
     build(&SHORT, &POLICIES[..1], progress)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_packet_is_later_than_is_proven_under_any_policy() {
+        let figure = build(&SHORT, &POLICIES, &|_| {});
+        for (name, policy) in POLICIES {
+            let guaranteed: Vec<_> = figure
+                .bounds
+                .iter()
+                .filter(|row| row.run == name && row.flow.starts_with("guaranteed") && !row.flow.ends_with("contract"))
+                .collect();
+            assert_eq!(guaranteed.len(), LINKS, "{name}");
+            assert!(guaranteed.iter().all(|row| row.bound.held.is_some() == (policy != Policy::Classes)), "{guaranteed:?}");
+        }
+        assert!(figure.bounds.iter().all(|row| row.bound.held != Some(false)), "{:?}", figure.bounds);
+    }
+}
