@@ -20,6 +20,9 @@ use mutant::Mutant;
 /// The variable that chooses a fault.
 const VARIABLE: &str = "TIDEGATE_MUTANT";
 
+/// Targets of tests that are not the core's, and their packages.
+const ELSEWHERE: &[(&str, &str)] = &[("brokered", "tidegate-scenario")];
+
 const DECISIONS: Catcher = Figure("gfr/decisions");
 
 const MUTANTS: &[Mutant] = &[
@@ -113,6 +116,11 @@ const MUTANTS: &[Mutant] = &[
         name: "guard-ignores-weights",
         fault: "all weights are 1",
         catchers: &[Tests("guard", "a_flow_within_its_share"), Tests("guard", "it_decides_as_exact_fractions")],
+    },
+    Mutant {
+        name: "budgets-released-at-once",
+        fault: "a call by budgets is released while its burst waits",
+        catchers: &[Tests("brokered", "a_burst_counts")],
     },
     Mutant { name: "cells-without-stretch", fault: "an overload stretches no interval", catchers: &[Figure("schiller/figure-4")] },
 ];
@@ -403,9 +411,15 @@ impl Build {
         let mut arguments = vec!["test", "--no-run", "--package", "tidegate-core", "--lib"];
         for (number, target) in targets().iter().enumerate() {
             debug_assert!(targets()[..number].iter().all(|before| before != target));
-            arguments.extend(["--test", target]);
+            if ELSEWHERE.iter().all(|(elsewhere, _)| elsewhere != target) {
+                arguments.extend(["--test", target]);
+            }
         }
-        Ok(Build { figures: RefCell::default(), gates, tests: build(&arguments)? })
+        let mut tests = build(&arguments)?;
+        for (target, package) in ELSEWHERE {
+            tests.extend(build(&["test", "--no-run", "--package", package, "--test", target])?);
+        }
+        Ok(Build { figures: RefCell::default(), gates, tests })
     }
 
     /// What a catcher finds with this fault, or without any; `None` if nothing.

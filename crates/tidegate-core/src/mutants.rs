@@ -88,6 +88,7 @@ faults! {
     CacSumsPeaks = "cac-sums-peaks",
     CacFullUtilisation = "cac-full-utilisation",
     CacLeaksUpstream = "cac-leaks-upstream",
+    BudgetsReleasedAtOnce = "budgets-released-at-once",
     ArcNever = "arc-never",
     ArcOnlyOnControlledLoad = "arc-only-on-controlled-load",
     ArcOnUtilisation = "arc-on-utilisation",

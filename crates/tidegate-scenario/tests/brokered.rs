@@ -136,3 +136,40 @@ fn measured_delays_stay_below_budgets_and_promises() {
         assert!(admitted > 500 && refused > 100 && closest > 0.3);
     }
 }
+
+/// A call sends its burst and leaves at once; the next one comes while the burst waits. What the first declared counts until the burst has left.
+#[test]
+fn a_burst_counts_until_it_has_left() {
+    let kind = SchedulerKind::Fifo;
+    let mut network = Network { nodes: vec!["0".into(), "1".into()], ..Network::default() };
+    network.links.push(link("link", 0, 1, Duration::from_milliseconds(1), port(RATE, kind, &[parameters(kind, 0, RATE)], 10_000)));
+    // Ten packets take 12 ms.
+    network.flows.extend((0..8).map(|call| flow(&format!("call {call}"), frames(10, 100), 0, &[0])));
+    let settings = PortSettings {
+        rate: RATE,
+        longest: LONGEST,
+        discipline: Discipline::StrictPriority,
+        classes: vec![ClassSettings { budget: 20 * MS, buffer: 0 }],
+        buffers: vec![1 << 40],
+        latency: MS,
+    };
+    let queues = vec![BrokeredQueue { link: tidegate_sim::LinkId(0), class: 0, delays: vec![0] }];
+    network.broker = Some(Broker { control: Arc::new(Budgets::new(vec![settings])), queues });
+    network.calls.push(Calls {
+        name: "calls".into(),
+        flows: (0..8).collect(),
+        arrivals: Arrivals::AfterLast(Duration::from_milliseconds(2)),
+        hold: Duration::from_milliseconds(1),
+        traffic: TrafficSpec::new(LONGEST, 10 * LONGEST, rate(1_200_000), rate(RATE)).unwrap().with_shortest_packet(LONGEST).unwrap(),
+        target: Some(Target::Delay(Duration::from_seconds(1))),
+        service: Service::Guaranteed,
+        tolerance: None,
+        enforces_reserve: false,
+        brokered: Some(BrokeredPath { queues: vec![0], alternatives: Vec::new() }),
+    });
+    let experiment = Experiment { duration: Duration::from_seconds(20), ..Experiment::default() };
+    let outcome = run(&network, &experiment, &Control::default()).unwrap();
+    let longest = picoseconds(outcome.ports[0].classes[0].delays.maximum().unwrap());
+    assert!(outcome.calls[0].admitted > 500, "{} calls", outcome.calls[0].admitted);
+    assert!((12 * MS..=20 * MS).contains(&longest), "{longest} ps with a budget of 20 ms");
+}

@@ -7,7 +7,7 @@ pub enum Catcher {
     Figure(&'static str),
     /// A gate of such a figure, by the beginning of its name.
     Gate(&'static str, &'static str),
-    /// Tests of the core: the target, and the part of a name that the tests share.
+    /// Tests of the core, or of the packages that the runner knows besides: the target, and the part of a name that the tests share.
     Tests(&'static str, &'static str),
 }
 

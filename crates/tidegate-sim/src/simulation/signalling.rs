@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::admission::{Answer, Demand, FlowSpec, Hop, Refused, ReserveError, Service, Shortage};
 use tidegate_core::buffer::FlowShare;
+use tidegate_core::fault;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Leaving;
 use tidegate_core::scheduler::{FlowParameters, Profile, ServiceClass};
@@ -382,6 +383,7 @@ impl<'a> Signalling<'a> {
         };
         let brokered = self.kinds[calls].calls.brokered.as_ref().zip(self.broker.as_ref());
         let drained = match brokered {
+            Some(_) if fault!(BudgetsReleasedAtOnce) => Ok(now),
             Some((path, (_, queues))) => plane.links[link].settled_at(now, &queues[path.queues[place] as usize].delays),
             None => {
                 let queue = queue_at(plane.flows.routes, flow, place);
