@@ -214,31 +214,46 @@ impl Solving<'_> {
         all
     }
 
-    /// The server of a queue, if it has a bound for what comes.
+    /// The server of a queue, if it has a bound for what comes: by its scheduler, or else the best of what it is left in any order of service.
     fn server(&self, queue: usize, port: &PortQueue, known: Option<&TotalFlow>, unproven: &[Option<Reason>]) -> Result<Server, NoBound> {
-        let server = port.server.clone()?;
+        let judged = |server: &Server| Ok((self.delay(queue, port, server, known, unproven)?, server.clone()));
+        let by_scheduler = port.server.clone().and_then(|server| judged(&server));
+        let (_, server) = by_scheduler.or_else(|cause| {
+            let left = port.left.iter().filter_map(|server| judged(server).ok());
+            left.min_by_key(|&(delay, _)| delay).ok_or(cause)
+        })?;
+        Ok(Server { line: self.facts[queue].line, longest: self.facts[queue].longest, ..server })
+    }
+
+    /// The bound for what comes to a queue with a server; 0 if that is not known yet.
+    fn delay(
+        &self,
+        queue: usize,
+        port: &PortQueue,
+        server: &Server,
+        known: Option<&TotalFlow>,
+        unproven: &[Option<Reason>],
+    ) -> Result<Picoseconds, NoBound> {
         for other in server.related() {
             let Some(reason) = &unproven[other] else { continue };
             let shares = self.queues.transitions(self.queues.all[queue].link).is_some_and(|transitions| !transitions.is_steady);
             let changes = NoBound::Because("its policy changes while it runs, and one of those that may go before it then has no bound");
             return Err(if shares && other != queue { changes } else { reason.cause.clone() });
         }
-        if let Some(known) = known {
-            let arrival = &known.arrivals[queue];
-            match &server.serving {
-                Serving::Fixed(service) => delay(arrival, service)?,
-                Serving::Below { port, higher, lower } => {
-                    let sum = Aggregate::of(higher.iter().map(|&other| &known.arrivals[other]))?;
-                    let buckets = if sum.is_empty() { Vec::new() } else { sum.as_arrival()?.buckets().to_vec() };
-                    delay(arrival, &port.beside(&buckets, bits(*lower))?)?
-                }
-                Serving::Deadline { .. } => port.row.delay_of(arrival)?,
-                Serving::AnyOrder { port, servers, lower } => {
-                    let sum = Aggregate::of(servers.iter().map(|&other| &known.arrivals[other]))?;
-                    port.beside(sum.as_arrival()?.buckets(), bits(*lower))?.latency()
-                }
-            };
+        let Some(known) = known else { return Ok(0) };
+        let arrival = &known.arrivals[queue];
+        match &server.serving {
+            Serving::Fixed(service) => delay(arrival, service),
+            Serving::Below { port, higher, lower } => {
+                let sum = Aggregate::of(higher.iter().map(|&other| &known.arrivals[other]))?;
+                let buckets = if sum.is_empty() { Vec::new() } else { sum.as_arrival()?.buckets().to_vec() };
+                delay(arrival, &port.beside(&buckets, bits(*lower))?)
+            }
+            Serving::Deadline { .. } => port.row.delay_of(arrival),
+            Serving::AnyOrder { port, servers, lower } => {
+                let sum = Aggregate::of(servers.iter().map(|&other| &known.arrivals[other]))?;
+                Ok(port.beside(sum.as_arrival()?.buckets(), bits(*lower))?.latency())
+            }
         }
-        Ok(Server { line: self.facts[queue].line, longest: self.facts[queue].longest, ..server })
     }
 }

@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `members` | what the members of the tree are, one by one |
 //! | `described` | the tree of the calculus |
+//! | `blind` | what is left in any order of service |
+//! | `held` | what a shape lets through without its burst |
 //! | `released` | rate-controlled service |
 //! | `changing` | policies that follow each other |
 //! | `adapter` | the cell scheduler of an ATM adapter |
@@ -24,8 +26,10 @@ use tidegate_bounds::service::Row;
 use tidegate_core::registry::SchedulerKind;
 
 mod adapter;
+mod blind;
 mod changing;
 mod described;
+mod held;
 mod members;
 mod released;
 #[cfg(test)]
@@ -44,6 +48,8 @@ pub(super) struct PortQueue {
     pub row: Row,
     /// As a server of a network; its line and its lengths are the caller's to fill in.
     pub server: Result<Server, NoBound>,
+    /// What else holds, which counts if its scheduler has no row for it, or one that is not enough.
+    pub left: Vec<Server>,
 }
 
 /// The rate of a server that only delays: faster than any link.
@@ -70,9 +76,17 @@ pub(super) fn queues(parts: &Parts, traffic: &Traffic<'_>) -> Vec<Vec<PortQueue>
 
 /// What one queue is guaranteed.
 fn queue(members: &Members<'_>, described: &Described, rows: &[Vec<Row>], leaf: usize) -> PortQueue {
+    let mut left = blind::servers(members, described, rows, leaf);
+    left.extend(held::server(members, described, rows, leaf).and_then(Result::ok));
+    PortQueue { left, ..by_row(members, described, rows, leaf) }
+}
+
+/// What its scheduler guarantees one queue.
+fn by_row(members: &Members<'_>, described: &Described, rows: &[Vec<Row>], leaf: usize) -> PortQueue {
     let none = |reason: NoBound| PortQueue {
         row: Row { guaranteed: Err(reason.clone()), strict: Err(reason.clone()), delay: None },
         server: Err(reason),
+        left: Vec::new(),
     };
     if let Some(reason) = &described.reasons[leaf] {
         return none(reason.clone());
@@ -83,7 +97,8 @@ fn queue(members: &Members<'_>, described: &Described, rows: &[Vec<Row>], leaf: 
     if kind == SchedulerKind::RateControlled {
         return match released::delay(members, &described.tree.nodes[place.node].node, place.child, leaf) {
             Ok(delay) => {
-                PortQueue { row: Row { delay: Some(Ok(delay)), ..row }, server: Ok(Server::fluid(Service::rate_latency(AT_ONCE, delay))) }
+                let server = Ok(Server::fluid(Service::rate_latency(AT_ONCE, delay)));
+                PortQueue { row: Row { delay: Some(Ok(delay)), ..row }, server, left: Vec::new() }
             }
             Err(reason) => none(reason),
         };
@@ -95,10 +110,11 @@ fn queue(members: &Members<'_>, described: &Described, rows: &[Vec<Row>], leaf: 
         let (is_strict, rate) = match (&serving, &row.guaranteed) {
             (Serving::Fixed(curve), _) if row.strict.as_ref() == Ok(curve) => (true, members.traffic.rate),
             (Serving::Fixed(curve), _) => (false, curve.pieces()[0].rate),
-            (Serving::Below { .. }, _) => (true, members.traffic.rate),
+            // Beside equals it holds from the start of a backlog only.
+            (Serving::Below { .. }, _) => (!described.has_equals(place), members.traffic.rate),
             (Serving::Deadline { .. } | Serving::AnyOrder { .. }, _) => (false, members.traffic.rate),
         };
         Server { serving, is_strict, line: None, longest, packetiser: up(bits(longest), rate.into()) }
     });
-    PortQueue { row, server }
+    PortQueue { row, server, left: Vec::new() }
 }

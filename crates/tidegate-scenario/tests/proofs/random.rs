@@ -241,7 +241,11 @@ fn shape(lots: &mut Lots, scheduler: &str, part: u64) -> String {
         return String::new();
     }
     let burst = if lots.one_in(2) { lots.between(2_000, 6_000) } else { lots.between(20_000, 90_000) };
-    format!("shape = {{ rate = \"{} bit/s\", burst = \"{burst} B\" }}\n", (part * lots.between(10, 20) / 10).max(1_000))
+    let bucket = if lots.one_in(4) { ", bucket = \"dual\"" } else { "" };
+    let tolerance = if lots.one_in(3) { format!(", delay_variation_tolerance = \"{} us\"", lots.below(3_000)) } else { String::new() };
+    let rate = (part * lots.between(10, 20) / 10).max(1_000);
+    let peak = if lots.one_in(5) { format!(", peak_rate = \"{} bit/s\"", rate * 2) } else { String::new() };
+    format!("shape = {{ rate = \"{rate} bit/s\", burst = \"{burst} B\"{peak}{bucket}{tolerance} }}\n")
 }
 
 fn source(lots: &mut Lots, text: &mut String, flow: u64, path: &str, rate: u64) {

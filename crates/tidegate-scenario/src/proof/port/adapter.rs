@@ -50,7 +50,8 @@ pub(in crate::proof) fn adapter(policy: &Policy, setup: &AdapterSetup, traffic: 
         let delay = delay();
         let reason = NoBound::Because("the cell scheduler serves by contracts, and in the order of planned times");
         let row = Row { guaranteed: Err(reason.clone()), strict: Err(reason), delay: Some(delay.clone()) };
-        all[class].push(PortQueue { row, server: delay.map(|delay| Server::fluid(Service::rate_latency(AT_ONCE, delay))) });
+        let server = delay.map(|delay| Server::fluid(Service::rate_latency(AT_ONCE, delay)));
+        all[class].push(PortQueue { row, server, left: Vec::new() });
     }
     all
 }

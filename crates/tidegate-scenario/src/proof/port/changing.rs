@@ -110,7 +110,7 @@ impl Port<'_> {
         let none = |reason: NoBound| Row { guaranteed: Err(reason.clone()), strict: Err(reason), delay: None };
         let set = match self.first(class) {
             Ok(set) => set,
-            Err(reason) => return PortQueue { row: none(reason.clone()), server: Err(reason) },
+            Err(reason) => return PortQueue { row: none(reason.clone()), server: Err(reason), left: Vec::new() },
         };
         let is_all = |state: &State| (0..state.ranks.len()).all(|class| self.has(&set, class));
         let lower = if self.states.iter().all(is_all) { 0 } else { self.longest };
@@ -123,7 +123,7 @@ impl Port<'_> {
         if !keeps_order {
             let servers = numbers(&mut others.into_iter().chain([class]));
             let row = none(NoBound::Because("a change of the policy may move its packets behind later ones"));
-            return PortQueue { row, server: server(Serving::AnyOrder { port, servers, lower }, false) };
+            return PortQueue { row, server: server(Serving::AnyOrder { port, servers, lower }, false), left: Vec::new() };
         }
         // The others are strictly before it only if no policy puts one of them behind.
         let is_before = |State { ranks, .. }: &State| {
@@ -141,6 +141,7 @@ impl Port<'_> {
         let unsteady = NoBound::Because("a change of the policy may put others before it that have waited for long");
         let strict = if is_strict { guaranteed.clone() } else { Err(unsteady) };
         let higher = numbers(&mut others.iter().copied());
-        PortQueue { row: Row { guaranteed, strict, delay: None }, server: server(Serving::Below { port, higher, lower }, is_strict) }
+        let server = server(Serving::Below { port, higher, lower }, is_strict);
+        PortQueue { row: Row { guaranteed, strict, delay: None }, server, left: Vec::new() }
     }
 }

@@ -20,9 +20,9 @@ pub(super) struct Place {
 pub(super) struct Described {
     pub tree: Tree,
     /// The place above each node; `None` for the link.
-    above: Vec<Option<Place>>,
+    pub above: Vec<Option<Place>>,
     /// The node of the port that each describes; `None` for the peak rate of a shape and for a link without a scheduler.
-    of: Vec<Option<usize>>,
+    pub of: Vec<Option<usize>>,
     /// Where each leaf is.
     pub places: Vec<Place>,
     /// Why a leaf has no bound.
@@ -107,6 +107,20 @@ impl Described {
         }
     }
 
+    /// The strict curve of a node.
+    pub(super) fn strict(&self, members: &Members<'_>, rows: &[Vec<Row>], node: usize) -> Result<Service, NoBound> {
+        match self.above[node] {
+            None => Ok(Service::link(members.traffic.rate)),
+            Some(above) => rows[above.node][above.child].strict.clone(),
+        }
+    }
+
+    /// True if another child of the node has the priority of this one.
+    pub(super) fn has_equals(&self, place: Place) -> bool {
+        let children = &self.tree.nodes[place.node].node.children;
+        children.iter().enumerate().any(|(child, other)| child != place.child && other.priority == children[place.child].priority)
+    }
+
     /// How a scheduler serves a queue whose service depends on the traffic of others, if that is not known yet or a network follows it better.
     pub(super) fn serving(&self, members: &Members<'_>, rows: &[Vec<Row>], place: Place) -> Option<Result<Serving, NoBound>> {
         let TreeNode { node, branches } = &self.tree.nodes[place.node];
@@ -114,10 +128,7 @@ impl Described {
         if branches[place.child].shape.is_some() {
             return None;
         }
-        let port = || match self.above[place.node] {
-            None => Ok(Service::link(members.traffic.rate)),
-            Some(above) => rows[above.node][above.child].strict.clone(),
-        };
+        let port = || self.strict(members, rows, place.node);
         match node.kind {
             SchedulerKind::EarliestDeadlineFirst => {
                 let mut classes = Vec::new();

@@ -92,14 +92,17 @@ impl<'a> Members<'a> {
         (self.parts.class_of_leaf[leaf], self.queue_of_leaf[leaf])
     }
 
+    /// The queue of a leaf, if it is in use.
+    pub(super) fn number(&self, leaf: usize) -> Option<usize> {
+        let (class, queue) = self.class_and_queue(leaf);
+        (self.traffic.number)(class, queue)
+    }
+
     /// The queues in use below a member, each once.
     pub(super) fn numbers(&self, member: Below) -> Vec<usize> {
         let mut seen = HashSet::new();
-        let number = |leaf: usize| {
-            let (class, queue) = self.class_and_queue(leaf);
-            (self.traffic.number)(class, queue)
-        };
-        self.leaves_below(member).into_iter().filter_map(number).filter(|&number| seen.insert(number)).collect()
+        let numbers = self.leaves_below(member).into_iter().filter_map(|leaf| self.number(leaf));
+        numbers.filter(|&number| seen.insert(number)).collect()
     }
 
     /// What comes to a queue.

@@ -176,6 +176,23 @@ fn a_shape_needs_a_burst_that_outlasts_its_wait() {
 }
 
 #[test]
+fn a_shape_without_its_burst_lets_a_packet_through_after_each_wait() {
+    let left = |shape: &str| {
+        let root = "rate = \"10 Mbit/s\"\nscheduler = \"drr\"\nlongest_frame = \"125 B\"";
+        let mut queue =
+            guaranteed(&flat(root, &[&format!("shape = {{ rate = \"2 Mbit/s\", {shape} }}"), ""]), &[], (125, 125)).remove(0).remove(0);
+        assert!(queue.server.is_err());
+        let Serving::Fixed(curve) = queue.left.remove(0).serving else { panic!("a rate") };
+        pieces(&Ok(curve))
+    };
+    // It leaves within 0.5 ms of its release, so it starts within 0.4 ms, and then takes 0.5 ms of the bucket: 1000 bit in 0.9 ms.
+    assert_eq!(left("burst = \"125 B\", delay_variation_tolerance = \"0 s\""), [(1_111_111, 0)]);
+    assert_eq!(left("burst = \"500 B\", bucket = \"dual\", delay_variation_tolerance = \"0 s\""), [(1_111_111, 0)]);
+    // A tolerance of 0.4 ms and more makes up for the wait.
+    assert_eq!(left("burst = \"500 B\", bucket = \"dual\", delay_variation_tolerance = \"401 us\""), [(2 * MBPS, 0)]);
+}
+
+#[test]
 fn a_shape_before_one_queue_is_a_delay_behind_contracts() {
     let shape = "shape = { rate = \"2 Mbit/s\", burst = \"500 B\" }";
     let policy = flat("rate = \"10 Mbit/s\"\nlongest_frame = \"125 B\"", &[shape, shape]);
