@@ -145,7 +145,8 @@ impl Assembly<'_> {
         let bundles_and_places = bundles.iter().zip(&self.solved.at);
         let asked = bundles_and_places.filter(|(bundle, _)| bundle.strands.iter().any(|&strand| by_all(self.strands[strand].flow)));
         asked.flat_map(|(_, at)| at.iter().flatten()).for_each(|&(segment, _)| in_detail[segment] = true);
-        let end_to_end = EndToEnd::new(network);
+        // Of cycles, programs of the cut cycle improve the fixed point.
+        let end_to_end = EndToEnd::new(network).map(|known| if are_few { known.clone().descend().unwrap_or(known) } else { known });
         // The bound of each segment, once.
         let of_segment = |segment: usize| {
             progress(segment, count);
