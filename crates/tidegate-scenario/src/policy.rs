@@ -144,12 +144,10 @@ impl Policy {
         self.setup.clone()
     }
 
-    /// Which packets each class gets.
     pub(crate) fn classifier(&self) -> &Classifier {
         &self.setup.classifier
     }
 
-    /// The code points with which packets leave.
     pub(crate) fn remarks(&self) -> &Remarks {
         &self.setup.remarks
     }
