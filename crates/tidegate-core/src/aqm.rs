@@ -13,6 +13,8 @@
 //!   point it has changed; a packet that was marked upstream passes a mark unchanged and uncounted.
 //! * A5: a port has one stream of random numbers, and its AQMs draw from it in the order in which they are asked.
 //!
+//! A port need not ask at a moment at which none of its AQMs ever judges ([`Aqm::judges_arrivals`], [`Aqm::judges_departures`]).
+//!
 //! **Laws** that every registered AQM keeps, checked by the conformance suite:
 //! 1. [`Judgement::Mark`] is said only of a packet whose transport understands it ([`Ecn::is_capable`](crate::packet::Ecn::is_capable));
 //! 2. the answer depends on what the AQM was told and on the draws alone, and periodic work is made up for at the next call;
@@ -67,6 +69,16 @@ pub trait Aqm {
     /// The port starts at `now`, with empty queues.
     fn start(&mut self, now: Time) {
         let _ = now;
+    }
+
+    /// False if [`Aqm::admit`] always passes: a port need not ask.
+    fn judges_arrivals(&self) -> bool {
+        true
+    }
+
+    /// False if [`Aqm::depart`] always passes and changes nothing: a port need not ask.
+    fn judges_departures(&self) -> bool {
+        true
     }
 
     /// Judges a packet that arrives; `backlog` does not include it.

@@ -210,7 +210,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         }
         let arrival = Arrival { flow, length, colour: packet.colour, part, ecn, now };
         let mut judgement = Judgement::Pass;
-        if self.datapath.aqms.are_used() {
+        if self.datapath.aqms.judge_arrivals() {
             judgement = self.datapath.aqms.admit(&arrival, self.datapath.queues.occupancy());
             if judgement == Judgement::Drop {
                 return self.datapath.drop_packet(now, packet, DropReason::Congestion, observer);

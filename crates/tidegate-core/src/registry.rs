@@ -459,6 +459,14 @@ impl Aqm for AnyAqm {
         match_aqm!(self, a => a.start(now));
     }
 
+    fn judges_arrivals(&self) -> bool {
+        match_aqm!(self, a => a.judges_arrivals())
+    }
+
+    fn judges_departures(&self) -> bool {
+        match_aqm!(self, a => a.judges_departures())
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         match_aqm!(self, a => a.admit(arrival, backlog, draws))

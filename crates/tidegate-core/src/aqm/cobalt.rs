@@ -72,6 +72,10 @@ impl Algorithm<QueueManagement> for Cobalt {
 }
 
 impl Aqm for Cobalt {
+    fn judges_arrivals(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let control = &mut self.flows[head.flow.index()];

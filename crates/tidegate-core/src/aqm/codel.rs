@@ -78,6 +78,10 @@ impl Algorithm<QueueManagement> for CoDel {
 }
 
 impl Aqm for CoDel {
+    fn judges_arrivals(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, _: &mut SplitMix64) -> Judgement {
         let Sojourn { target, interval } = self.sojourn;

@@ -132,6 +132,10 @@ impl Algorithm<QueueManagement> for Pie {
 }
 
 impl Aqm for Pie {
+    fn judges_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let control = &mut self.flows[arrival.flow.index()];

@@ -19,6 +19,8 @@ pub(super) struct ClassAqms {
     /// The class of each flow; empty if there is one class.
     class_of: Vec<u32>,
     draws: SplitMix64,
+    judges_arrivals: bool,
+    judges_departures: bool,
 }
 
 /// The AQM of one class.
@@ -59,7 +61,13 @@ impl ClassAqm {
 impl ClassAqms {
     /// The AQMs of the classifier's classes, in their order; an empty list if no class has one.
     pub(super) fn new(now: Time, aqms: Vec<Option<AnyAqm>>, seed: u64, classifier: &Classifier) -> ClassAqms {
-        let mut set = ClassAqms { classes: Vec::new(), class_of: Vec::new(), draws: SplitMix64::new(seed) };
+        let mut set = ClassAqms {
+            classes: Vec::new(),
+            class_of: Vec::new(),
+            draws: SplitMix64::new(seed),
+            judges_arrivals: aqms.iter().flatten().any(Aqm::judges_arrivals),
+            judges_departures: aqms.iter().flatten().any(Aqm::judges_departures),
+        };
         if aqms.iter().all(Option::is_none) {
             return set;
         }
@@ -80,6 +88,18 @@ impl ClassAqms {
     #[inline]
     pub(super) fn are_used(&self) -> bool {
         !self.classes.is_empty()
+    }
+
+    /// True if an AQM has something to say of arrivals.
+    #[inline]
+    pub(super) fn judge_arrivals(&self) -> bool {
+        self.judges_arrivals
+    }
+
+    /// True if an AQM has something to say of packets whose turn comes.
+    #[inline]
+    pub(super) fn judge_departures(&self) -> bool {
+        self.judges_departures
     }
 
     /// The AQM of the class of `flow`, and the random numbers.

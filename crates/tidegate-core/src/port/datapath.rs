@@ -58,7 +58,7 @@ impl<P, B: BufferManager> Datapath<P, B> {
             match decision {
                 Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                     let mut judgement = Judgement::Pass;
-                    if self.aqms.are_used() {
+                    if self.aqms.judge_departures() {
                         judgement = self.aqms.depart(now, flow, self.queues.occupancy());
                         if fault!(AqmAskedTwice) {
                             judgement = self.aqms.depart(now, flow, self.queues.occupancy());
