@@ -7,7 +7,7 @@ use crate::units::{plural, print_size};
 use crate::value::{At, Bytes};
 use tidegate_core::units::Duration;
 use tidegate_sim::Holding;
-use tidegate_sim::tcp::{Application, RecoveryKind, Tcp, TimerSettings, TransferSize, Transfers};
+use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerSettings, TransferSize, Transfers};
 
 /// The connection of a judged table, without its reverse path.
 pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Tcp> {
@@ -48,6 +48,8 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
 
 /// What helps the recovery, where it has an effect.
 fn recovery_aids(table: &SourceTable, tcp: &mut Tcp, findings: &mut Vec<Diagnostic>) {
+    // RFC 9438 recommends it for CUBIC; Linux has it for no other.
+    tcp.hystart &= tcp.congestion == CongestionKind::Cubic;
     let (prr, hystart, probe) = (tcp.allows_prr(), tcp.allows_hystart(), tcp.allows_tail_loss_probe());
     let with = format!("congestion = \"{}\" and recovery = \"{}\"", tcp.congestion.name(), tcp.recovery.name());
     for (key, at, is_effective, usual, needs) in [

@@ -137,7 +137,7 @@ fn paths_that_are_one_of_several_with_as_few_links_are_named() {
 }
 
 #[test]
-fn what_measures_recovers_by_the_order_of_transmissions() {
+fn connections_recover_as_they_do_today_unless_a_file_says_otherwise() {
     let recovery = |source: &str| {
         let text = format!(
             "[simulation]\nduration = \"1 s\"\n[policy.p]\nrate = \"1 Mbit/s\"\n[[link]]\nname = \"x\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n\
@@ -146,12 +146,17 @@ fn what_measures_recovers_by_the_order_of_transmissions() {
         let scenario = parse_str("file.toml", &text).unwrap();
         let network = &scenario.variants[0].simulation.as_ref().unwrap().network;
         let Source::Tcp(tcp) = &network.flows[0].source else { panic!("no connection") };
-        (tcp.recovery.name(), tcp.timer.kind.name(), tcp.after_idle.name(), tcp.growth.name())
+        let aids = [tcp.prr, tcp.hystart, tcp.tail_loss_probe];
+        (tcp.recovery.name(), tcp.timer.kind.name(), tcp.after_idle.name(), tcp.growth.name(), aids)
     };
-    assert_eq!(recovery(""), ("sack", "linux", "linux", "rfc5681"));
-    assert_eq!(recovery(", congestion = \"bbr\""), ("rack", "linux", "linux", "rfc5681"));
-    assert_eq!(recovery(", congestion = \"bbr\", recovery = \"sack\", timer = \"rfc6298\"").0, "sack");
-    assert_eq!(recovery(", after_idle = \"keep\", growth = \"per-ack\""), ("sack", "linux", "keep", "per-ack"));
+    assert_eq!(recovery(""), ("rack", "linux", "linux", "rfc5681", [true, true, true]));
+    assert_eq!(recovery(", congestion = \"reno\"").4, [true, false, true]);
+    assert_eq!(recovery(", congestion = \"reno\", hystart = true, prr = false, tail_loss_probe = false").4, [false, true, false]);
+    assert_eq!(recovery(", congestion = \"bbr\""), ("rack", "linux", "linux", "rfc5681", [false, false, true]));
+    assert_eq!(recovery(", congestion = \"bbr\", recovery = \"sack\"").4, [false, false, false]);
+    assert_eq!(recovery(", recovery = \"sack\", timer = \"rfc6298\""), ("sack", "rfc6298", "linux", "rfc5681", [true, false, false]));
+    assert_eq!(recovery(", recovery = \"newreno\"").4, [false, false, false]);
+    assert_eq!(recovery(", after_idle = \"keep\", growth = \"per-ack\"").2, "keep");
 }
 
 #[test]

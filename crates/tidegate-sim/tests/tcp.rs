@@ -39,6 +39,8 @@ fn pair(bits_per_second: u64, one_way: Duration, buffer: u64, tcp: Tcp) -> Netwo
 fn plain() -> Tcp {
     Tcp {
         congestion: CongestionKind::Reno,
+        recovery: RecoveryKind::Sack,
+        prr: false,
         segment: 1024,
         headers: 42,
         initial_window: 1,

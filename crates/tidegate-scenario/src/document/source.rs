@@ -95,7 +95,7 @@ source_table! {
         #[schemars(extend("default" = "cubic"))]
         pub congestion: Option<At<CongestionName>>,
         /// For `tcp`: when a segment is lost, and what is sent then.
-        #[schemars(extend("default" = "sack; `rack` for `congestion = \"bbr\"`, `\"bbr3\"` and `\"prague\"`"))]
+        #[schemars(extend("default" = "rack"))]
         pub recovery: Option<At<RecoveryName>>,
         /// For `tcp`: how long to wait for an acknowledgement.
         #[schemars(extend("default" = "linux"))]
@@ -146,14 +146,14 @@ source_table! {
         pub halve_pipe: Option<At<bool>>,
         /// For `tcp` with `recovery = "rack"` or `"sack"`, and a congestion control that does not measure: whether a recovery replaces a
         /// share of what is delivered until the window is down (proportional rate reduction, RFC 9937), rather than wait.
-        #[schemars(extend("default" = false))]
+        #[schemars(extend("default" = "true where it has an effect", "examples" = [false]))]
         pub prr: Option<At<bool>>,
         /// For `tcp` with `recovery = "rack"` and a congestion control that does not measure: whether the first slow start ends where round
         /// trips grow (HyStart++, RFC 9406).
-        #[schemars(extend("default" = false))]
+        #[schemars(extend("default" = "true for `congestion = \"cubic\"` with `recovery = \"rack\"`", "examples" = [false]))]
         pub hystart: Option<At<bool>>,
         /// For `tcp` with `recovery = "rack"`: whether a segment is sent early where acknowledgements stop (RFC 8985).
-        #[schemars(extend("default" = false))]
+        #[schemars(extend("default" = "true where it has an effect", "examples" = [false]))]
         pub tail_loss_probe: Option<At<bool>>,
         /// For `tcp`: whether a connection begins with a packet there and one back.
         #[schemars(extend("default" = true))]

@@ -128,10 +128,9 @@ tidegate_core::registry! { $
 }
 
 impl RecoveryKind {
-    /// The recovery for this congestion control unless a file names one. A control that measures keeps sending through losses, and needs a
-    /// recovery that finds repeated losses without the timer.
-    pub const fn default_for(congestion: CongestionKind) -> RecoveryKind {
-        if congestion.measures() { RecoveryKind::Rack } else { RecoveryKind::Sack }
+    /// The recovery unless a file names one: today's, whatever the congestion control.
+    pub const fn default_for(_congestion: CongestionKind) -> RecoveryKind {
+        RecoveryKind::Rack
     }
 
     /// True if it needs selective acknowledgements.

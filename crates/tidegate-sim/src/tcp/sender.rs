@@ -230,8 +230,11 @@ impl Sender {
         if self.probe.as_mut().is_some_and(|probe| probe.on_ack(ack, before)) {
             self.on_repaired_loss();
         }
-        let (known, found) = (before + self.flight.board.sacked(), self.recovery.found(&self.flight));
-        let recoveries = self.counts.recoveries;
+        // What has come, what has been found lost, and the recoveries so far.
+        let past = self.reduction.as_ref().map(|_| {
+            let known = before + self.flight.board.sacked();
+            (known, self.recovery.found(&self.flight), self.counts.recoveries)
+        });
         let in_flight_before = if self.tracks { self.track(now, ack) } else { 0 };
         self.flight.sample = None;
         if acked > 0 {
@@ -255,7 +258,7 @@ impl Sender {
                 }
             }
         }
-        let delivered = next + self.flight.board.sacked() - known;
+        let delivered = past.map_or(0, |(known, ..)| next + self.flight.board.sacked() - known);
         if self.tracks {
             self.recovery.on_reports(now, &self.flight, self.phase != Phase::Open);
             if let Some(round_trip) = self.recovery.round_trip() {
@@ -277,8 +280,9 @@ impl Sender {
             self.on_duplicate_ack(now, news);
         }
         if self.phase == Phase::Recovery
-            && self.counts.recoveries == recoveries
+            && let Some((_, found, recoveries)) = past
             && let Some(reduction) = &mut self.reduction
+            && self.counts.recoveries == recoveries
         {
             let is_safe = acked > 0 && self.recovery.found(&self.flight) == found;
             let in_flight = self.recovery.pipe(&self.flight);

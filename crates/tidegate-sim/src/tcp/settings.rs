@@ -74,13 +74,13 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// What senders do today: CUBIC, selective acknowledgements, Linux's timer, delayed acknowledgements, an initial window of ten segments of
-    /// 1460 bytes, 54 bytes of Ethernet, IP and TCP headers, a receiver's window of 1 MiB, and an endless transfer.
+    /// What senders do today: CUBIC with HyStart++, losses found by times of transmission and tail loss probes, proportional rate reduction,
+    /// Linux's timer, delayed acknowledgements, an initial window of ten segments of 1460 bytes, 54 bytes of Ethernet, IP and TCP headers, a receiver's window of 1 MiB, and an endless transfer.
     pub fn modern(reverse_path: Vec<LinkId>) -> Tcp {
         Tcp {
             reverse_path,
             congestion: CongestionKind::Cubic,
-            recovery: RecoveryKind::Sack,
+            recovery: RecoveryKind::default_for(CongestionKind::Cubic),
             timer: TimerSettings::default_for(TimerKind::Linux),
             segment: 1460,
             headers: 54,
@@ -93,9 +93,9 @@ impl Tcp {
             limited_transmit: true,
             avoid_multiple_fast_retransmits: true,
             halves_pipe: false,
-            prr: false,
-            hystart: false,
-            tail_loss_probe: false,
+            prr: true,
+            hystart: true,
+            tail_loss_probe: true,
             handshake: true,
             ecn: EcnMode::Off,
             start_within: Duration::ZERO,

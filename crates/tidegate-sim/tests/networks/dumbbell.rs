@@ -27,6 +27,7 @@ pub fn scenario_a(back: Vec<LinkId>) -> Tcp {
     Tcp {
         congestion: CongestionKind::Reno,
         recovery: RecoveryKind::Sack,
+        prr: false,
         segment: 1024,
         headers: 42,
         initial_window: 10,
