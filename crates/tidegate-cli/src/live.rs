@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     let mut config = LiveConfig::new(&arguments.inside, &arguments.outside, there.setup(), back.setup());
-    config.links = [there.link, back.link];
+    config.links = [there.link.clone(), back.link.clone()];
     config.changes = changes
         .each_ref()
         .map(|changes| changes.iter().map(|change| PortChange { after: change.at, setup: change.setup.clone() }).collect());

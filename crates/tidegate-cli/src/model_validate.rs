@@ -129,7 +129,7 @@ fn judged(
 fn carried(arguments: &Arguments, policy: &Policy) -> Result<StageTrace, Failure> {
     let [inside, outside] = [&arguments.inside, &arguments.outside].map(|name| name.as_deref().unwrap_or_default());
     let mut config = LiveConfig::new(inside, outside, policy.setup(), policy.setup());
-    config.links = [policy.link; 2];
+    config.links = [policy.link.clone(), policy.link.clone()];
     tidegate_live::keep_network_rights_only()
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     let (stop, started) = (AtomicBool::new(false), Instant::now());

@@ -23,11 +23,13 @@ mod class_aqms;
 mod datapath;
 mod places;
 mod transition;
+mod varying_rate;
 
 pub use accounting::{Counters, Unbalanced, Volume};
 pub use datapath::{Next, Transmission};
 pub use places::Leaving;
 pub use transition::{Retired, Switched, Transition};
+pub use varying_rate::{RateStep, RateStepError, VaryingRate};
 
 use crate::aqm::Judgement;
 use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
@@ -41,10 +43,12 @@ use crate::remark::{Remark, Remarks};
 use crate::scheduler::Scheduler;
 use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time};
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use class_aqms::ClassAqms;
 use datapath::{AdvanceTask, Datapath, PollTask};
 use places::Places;
+use varying_rate::RateCursor;
 
 /// All that a port is made of.
 #[derive(Clone, Debug)]
@@ -114,6 +118,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 aqms,
                 buffer: setup.buffer,
                 link: setup.rate.time_per_byte(),
+                rates: None,
                 overhead: setup.overhead,
                 busy_until: now,
                 counters: Counters::default(),
@@ -280,6 +285,12 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.datapath.busy_until = self.datapath.busy_until.later(time);
     }
 
+    /// From `now` on the link has rates that vary; their steps count from `now`. Policers, shapers and schedulers keep the rates that they were built
+    /// with, and a switch to another policy keeps the link's.
+    pub fn vary_rate(&mut self, now: Time, rates: &VaryingRate) {
+        self.datapath.rates = Some(Box::new(RateCursor::new(now, rates)));
+    }
+
     /// Checks the conservation law.
     ///
     /// # Errors
@@ -332,6 +343,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.scheduler.refresh(now);
         self.datapath.aqms.refresh(now);
         self.datapath.queues.refresh(now);
+        if let Some(rates) = &mut self.datapath.rates {
+            rates.move_to(now);
+        }
         self.datapath.busy_until = self.datapath.busy_until.later(now - SERIAL_HORIZON);
         self.next_refresh = now + SERIAL_HORIZON;
     }

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn packets_are_due_a_delay_after_they_entered() {
-        let mut line = DelayLine::new(&Link { delay: Duration::from_microseconds(700), loss: None }, 0, 3);
+        let mut line = DelayLine::new(&Link { delay: Duration::from_microseconds(700), ..Link::default() }, 0, 3);
         for (entered, name) in [(0, 'a'), (0, 'b'), (500, 'c')] {
             line.enter(at(entered), name).unwrap();
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_full_line_returns_the_packet_and_keeps_its_random_number_for_the_next() {
-        let link = Link { delay: Duration::from_microseconds(10), loss: Loss::new(500_000_000, 3) };
+        let link = Link { delay: Duration::from_microseconds(10), loss: Loss::new(500_000_000, 3), ..Link::default() };
         let fates = |refused: bool| {
             let mut line = DelayLine::new(&link, 0, 2);
             let mut fates = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
             capacity in 0usize..20,
             steps in prop::collection::vec((0u64..200, 0usize..8, any::<bool>()), 1..60),
         ) {
-            let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(billionths, 9) };
+            let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(billionths, 9), ..Link::default() };
             let mut line = DelayLine::new(&link, 1, capacity);
             let mut losses = LossStream::new(link.loss.unwrap(), 1);
             let (mut now, mut entered, mut refused, mut left) = (0, Vec::new(), 0, Vec::new());
@@ -194,7 +194,7 @@ mod tests {
             let each = rate.time_per_byte().floor(SHORTEST_FRAME);
             // Whole numbers of packets and parts of them.
             let delay = Duration::from_picoseconds(each.picoseconds() * tenths / 10);
-            let link = Link { delay, loss: None };
+            let link = Link { delay, ..Link::default() };
             let extent = link.extent(rate, Overhead::None, 1514).packets;
             let mut line = DelayLine::new(&link, 0, extent as usize);
             let (mut now, mut peak) = (Time::ZERO, 0);

@@ -1,12 +1,12 @@
-//! The link behind a port: its propagation delay and its random losses.
+//! The link behind a port: its propagation delay, its random losses, and its rates if they vary.
 //!
-//! A [`Link`] has a delay and a loss probability, and a [`DelayLine`] carries packets along it. Neither reads a clock: the caller passes the
+//! A [`Link`] has a delay and losses, and a [`DelayLine`] carries packets along it. Rates that vary are for the port. Neither reads a clock: the caller passes the
 //! time, so a replay loses the same packets as live interfaces do.
 //!
 //! ```
 //! use tidegate_core::units::{Duration, Time};
 //! use tidegate_link::{DelayLine, Link};
-//! let link = Link { delay: Duration::from_milliseconds(15), loss: None };
+//! let link = Link { delay: Duration::from_milliseconds(15), ..Link::default() };
 //! let mut line = DelayLine::new(&link, 0, 100);
 //! let sent = Time::ZERO + Duration::from_microseconds(7);
 //! line.enter(sent, "a packet").unwrap();

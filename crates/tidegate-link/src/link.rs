@@ -1,18 +1,21 @@
 //! A link in one direction, and how much it holds.
 
 use crate::loss::Loss;
+use tidegate_core::port::VaryingRate;
 use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate};
 
 /// The shortest frame on Ethernet without its check sequence, in bytes.
 pub(crate) const SHORTEST_FRAME: u32 = 60;
 
-/// A link in one direction. Its port knows the rate and the overhead.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A link in one direction. Its port knows the overhead, and the rate unless it varies.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Link {
     /// The time a bit takes from one end to the other.
     pub delay: Duration,
     /// Random losses, if there are any.
     pub loss: Option<Loss>,
+    /// The rates, if they vary: from the start of the port.
+    pub rates: Option<VaryingRate>,
 }
 
 /// How much a link holds at once.
@@ -26,11 +29,12 @@ pub struct Extent {
 
 impl Link {
     /// The most that a port of this rate has in flight at once. Rounded up, plus one packet: a packet may start at the instant at which
-    /// another arrives.
+    /// another arrives. Where the rate varies, that of its greatest rate.
     pub fn extent(&self, rate: Rate, overhead: Overhead, longest_frame: u32) -> Extent {
         if self.delay == Duration::ZERO {
             return Extent::default();
         }
+        let rate = self.rates.as_ref().map_or(rate, VaryingRate::greatest);
         // The product is below 2^63 times 2^39, so it fits.
         let scaled_bits = u128::from(self.delay.picoseconds()) * u128::from(rate.bits_per_second());
         let scaled_byte = 8 * u128::from(PICOSECONDS_PER_SECOND);
@@ -48,7 +52,7 @@ mod tests {
     use super::*;
 
     fn link(delay: Duration) -> Link {
-        Link { delay, loss: None }
+        Link { delay, ..Link::default() }
     }
 
     #[test]

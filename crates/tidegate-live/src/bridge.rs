@@ -39,7 +39,13 @@ pub fn run_observed<O: StageObserver + Send>(
     mut on_tick: impl FnMut(&Tick),
     observers: [O; 2],
 ) -> Result<(LiveOutcome, [O; 2]), LiveError> {
-    let LiveConfig { interfaces: [a, b], setups: [a_to_b, b_to_a], links, changes: [change_there, change_back], options } = config;
+    let LiveConfig {
+        interfaces: [a, b],
+        setups: [a_to_b, b_to_a],
+        links: [link_there, link_back],
+        changes: [change_there, change_back],
+        options,
+    } = config;
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", &a, cause))?;
     let [state_a, state_b] = [control.ethernet_state(&a)?, control.ethernet_state(&b)?];
     if state_a.index == state_b.index {
@@ -62,8 +68,8 @@ pub fn run_observed<O: StageObserver + Send>(
 
     let (began, now) = (Instant::now(), clock::now());
     let [observer_a, observer_b] = observers;
-    let there = PreparedDirection::open(now, [&a, &b], [&state_a, &state_b], (a_to_b, change_there), (links[0], 0), options, observer_a)?;
-    let back = PreparedDirection::open(now, [&b, &a], [&state_b, &state_a], (b_to_a, change_back), (links[1], 1), options, observer_b)?;
+    let there = PreparedDirection::open(now, [&a, &b], [&state_a, &state_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
+    let back = PreparedDirection::open(now, [&b, &a], [&state_b, &state_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
 
     let states = [Mutex::new(there.state()), Mutex::new(back.state())];
     let (there, back) = thread::scope(|scope| {

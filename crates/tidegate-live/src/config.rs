@@ -27,7 +27,7 @@ impl LiveConfig {
         LiveConfig {
             interfaces: [a.to_owned(), b.to_owned()],
             setups: [a_to_b, b_to_a],
-            links: [Link::default(); 2],
+            links: [Link::default(), Link::default()],
             changes: [Vec::new(), Vec::new()],
             options: Options::default(),
         }

@@ -13,8 +13,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::Colour;
-use tidegate_core::port::{Port, PortSetup, Volume};
+use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
 use tidegate_core::units::{Duration, Time};
+use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
 
 pub(crate) struct Direction<R, T, O> {
@@ -57,14 +58,8 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             transmitter,
             recorder: PortRecorder::new(now, &setup.classifier),
             // Every frame in the outbox has a slot.
-            outbox: Outbox::new(
-                &direction_options.link,
-                direction_options.number,
-                setup.rate,
-                setup.overhead,
-                direction_options.slots as usize,
-            ),
-            port: Port::new(now, setup),
+            outbox: Outbox::new(&direction_options.link, direction_options.number, direction_options.slots as usize),
+            port: port_of(now, setup, &direction_options.link),
             pool,
             observer,
             checksums: direction_options.checksums,
@@ -93,7 +88,6 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
                 return;
             }
             self.changes.make(now, &mut self.port, &mut self.pool, &mut self.recorder, &mut self.observer);
-            self.outbox.change_rate(self.port.rate(), self.port.overhead());
         }
     }
 
@@ -224,6 +218,15 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     }
 }
 
+/// The port of a link, whose rates count from `now` if they vary.
+fn port_of(now: Time, setup: PortSetup, link: &Link) -> Port<Frame> {
+    let mut port = Port::new(now, setup);
+    if let Some(rates) = &link.rates {
+        port.vary_rate(now, rates);
+    }
+    port
+}
+
 /// Releases the slots of frames that leave, and counts their outcomes.
 struct Leaving<'a, O> {
     pool: &'a mut FramePool,
@@ -261,7 +264,8 @@ fn start<O: Observer<Frame>>(
 ) -> Option<Time> {
     port.advance(now, watch, |transmission| {
         *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
-        outbox.push(transmission.start, transmission.packet.length, transmission.packet.payload.slot());
+        let Transmission { packet, start, finish } = transmission;
+        outbox.push(start, finish, packet.length, packet.payload.slot());
     })
 }
 

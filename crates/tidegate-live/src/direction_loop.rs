@@ -56,7 +56,7 @@ pub(crate) trait DirectionLoop<O> {
 }
 
 /// How a direction treats frames and time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DirectionOptions {
     pub(crate) checksums: Checksums,
     /// The most packets taken in at one instant.

@@ -43,6 +43,9 @@ impl<O: StageObserver> PreparedDirection<O> {
         if options.end_system && setup.buffer.pushes_out() {
             return Err(LiveError::PushOut { direction: format!("{from} -> {to}") });
         }
+        if options.end_system && link.rates.is_some() {
+            return Err(LiveError::VaryingRate { direction: format!("{from} -> {to}") });
+        }
         let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
         let transmitter = SendSocket::open(to, outgoing.index)?;
         let longest = setup.longest_frame;

@@ -131,9 +131,9 @@ pub(crate) fn open<R, T: Transmit, O>(
         lateness: Delays::default(),
         busy: 0,
     };
-    let outbox = Outbox::new(&direction_options.link, direction_options.number, rate, overhead, direction_options.slots as usize);
+    let outbox = Outbox::new(&direction_options.link, direction_options.number, direction_options.slots as usize);
     let engine = Engine { decisions: engine, flags: flags.clone() };
-    Ok(Parts { intake, engine, outlet: Outlet::new(transmission, transmitter, outbox, reporting, flags) })
+    Ok(Parts { intake, engine, outlet: Outlet::new(transmission, transmitter, (rate.time_per_byte(), overhead), outbox, reporting, flags) })
 }
 
 /// The intake of a direction, and the threads of its two other parts.

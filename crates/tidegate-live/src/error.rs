@@ -73,6 +73,15 @@ pub enum LiveError {
         /// The direction, as "A -> B".
         direction: String,
     },
+    /// An end system cannot run a link whose rate varies, because its engine decides ahead of the link.
+    #[error(
+        "{direction}: the rate of the link varies, and the engine of an end system decides ahead at one rate: remove `rates` from the policy's \
+         link, or carry packets without the end system"
+    )]
+    VaryingRate {
+        /// The direction, as "A -> B".
+        direction: String,
+    },
     /// Another call was refused.
     #[error("{}", failed(doing, interface, cause))]
     System {
@@ -93,7 +102,8 @@ impl LiveError {
             LiveError::SameInterface { .. }
             | LiveError::UnknownInterface { .. }
             | LiveError::NotEthernet { .. }
-            | LiveError::PushOut { .. } => 2,
+            | LiveError::PushOut { .. }
+            | LiveError::VaryingRate { .. } => 2,
             LiveError::InUse { .. } | LiveError::NotPermitted { .. } | LiveError::Memory { .. } | LiveError::System { .. } => 3,
         }
     }

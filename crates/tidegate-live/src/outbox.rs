@@ -6,7 +6,7 @@
 use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
 use tidegate_core::port::Volume;
-use tidegate_core::units::{Duration, Overhead, Rate, Time, TimePerByte};
+use tidegate_core::units::{Duration, Time};
 use tidegate_link::{DelayLine, Full, InFlight, Link};
 use tidegate_statistics::Delays;
 
@@ -43,27 +43,21 @@ struct Sent<F> {
 pub(crate) struct Outbox<F> {
     line: DelayLine<Sent<F>>,
     held: Volume,
-    /// The rate and overhead of the link, if it has a delay.
-    transmission: Option<(TimePerByte, Overhead)>,
+    has_delay: bool,
     blocked_since: Option<Time>,
 }
 
 impl<F> Outbox<F> {
-    /// An outbox behind a port of this rate, for at most `capacity` frames. The two directions have different streams of losses.
-    pub(crate) fn new(link: &Link, stream: u64, rate: Rate, overhead: Overhead, capacity: usize) -> Outbox<F> {
-        let transmission = (link.delay > Duration::ZERO).then(|| (rate.time_per_byte(), overhead));
-        Outbox { line: DelayLine::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
-    }
-
-    /// The port has another rate from now on.
-    pub(crate) fn change_rate(&mut self, rate: Rate, overhead: Overhead) {
-        self.transmission = self.transmission.map(|_| (rate.time_per_byte(), overhead));
+    /// An outbox for at most `capacity` frames. The two directions have different streams of losses.
+    pub(crate) fn new(link: &Link, stream: u64, capacity: usize) -> Outbox<F> {
+        let has_delay = link.delay > Duration::ZERO;
+        Outbox { line: DelayLine::new(link, stream, capacity), held: Volume::default(), has_delay, blocked_since: None }
     }
 
     /// The port starts to transmit a frame of `length` bytes. A frame with a slot has room.
-    pub(crate) fn push(&mut self, start: Time, length: u32, frame: F) {
-        let duration = self.transmission.map_or(Duration::ZERO, |(each, overhead)| each.ceil(overhead.wire_length(length)));
-        if let Err(Full(_)) = self.line.enter(start + duration, Sent { frame, length }) {
+    pub(crate) fn push(&mut self, start: Time, finish: Time, length: u32, frame: F) {
+        let enters = if self.has_delay { finish } else { start };
+        if let Err(Full(_)) = self.line.enter(enters, Sent { frame, length }) {
             unreachable!("more frames are in flight than there are slots");
         }
         self.held.add(length);

@@ -90,7 +90,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     let mut next = arrivals.next(&mut progress)?;
     // The port's clock is the capture's, modulo its wrap: what is rounded to a clock's ticks is rounded alike wherever a packet is seen.
     let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds.cast_unsigned()));
-    let mut link = *link;
+    let mut link = link.clone();
     let mut setup = setup.into();
     let mut pending = std::mem::take(&mut setup.changes).into_iter().peekable();
     let mut changes = Vec::new();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tidegate_core::buffer::{BufferParameters, FlowLimit};
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Rule};
 use tidegate_core::policer::Contract;
-use tidegate_core::port::{PortSetup, Volume};
+use tidegate_core::port::{PortSetup, RateStep, VaryingRate, Volume};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate};
@@ -150,7 +150,7 @@ fn a_link_delays_and_loses_what_the_port_sends() {
     let path = captures().into_iter().next().unwrap();
     let (at_port, sent_by_port, dropped_by_port) = run(&path);
     let loss = Loss::new(100_000_000, 5).unwrap();
-    let link = Link { delay: Duration::from_milliseconds(15), loss: Some(loss) };
+    let link = Link { delay: Duration::from_milliseconds(15), loss: Some(loss), ..Link::default() };
     let (replayed, sent, dropped) = run_along(&link, &path);
     assert_eq!((replayed.counters, replayed.seconds), (at_port.counters, at_port.seconds));
 
@@ -190,6 +190,21 @@ fn capture_at(seconds: &[u32]) -> Vec<u8> {
         file.extend_from_slice(&[0; 60]);
     }
     file
+}
+
+/// The frames of one instant leave at the rates of the link, whose steps count from the first packet.
+#[test]
+fn packets_leave_at_the_rates_of_a_link_that_varies() {
+    let step = |at, bits| RateStep { at: Duration::from_milliseconds(at), rate: Rate::new(bits).ok() };
+    // A frame of 976 bytes takes 8 ms at 1 Mbit/s.
+    let rates = VaryingRate::new(vec![step(0, RATE), step(12, 0), step(20, 2 * RATE)], None).ok();
+    let link = Link { rates, ..Link::default() };
+    let capture = burst_of(3, 976);
+    let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "sent").unwrap(), CaptureWriter::new(Vec::new(), "dropped").unwrap());
+    let mut reader = CaptureReader::new(capture.as_slice()).unwrap();
+    replay(setup(), &link, &mut reader, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
+    let instants: Vec<i64> = read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds - 1_000_000_000).collect();
+    assert_eq!(instants, [8_000_000, 22_000_000, 26_000_000]);
 }
 
 /// A capture of one instant: frames of this length.

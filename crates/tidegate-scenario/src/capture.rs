@@ -1,8 +1,8 @@
-//! Reads captures for sources of traffic, each once per scenario.
+//! Reads captures for sources of traffic, and traces of rates, each once per scenario.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_core::classifier::Header;
@@ -27,7 +27,12 @@ pub(crate) struct Captures {
     are_unopened: bool,
     /// By name and `until_damage`.
     read: BTreeMap<(String, bool), Result<Read, String>>,
+    /// Text files, by name.
+    texts: BTreeMap<String, Result<Arc<str>, String>>,
 }
+
+/// The longest text file that is read, in bytes.
+const LONGEST_TEXT: u64 = 64_000_000;
 
 impl Captures {
     /// Captures beside the scenario file at `path`.
@@ -42,8 +47,8 @@ impl Captures {
 
     /// The files that were read.
     pub fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> =
-            self.directory.iter().flat_map(|directory| self.read.keys().map(|(name, _)| directory.join(name))).collect();
+        let names = || self.read.keys().map(|(name, _)| name).chain(self.texts.keys());
+        let mut files: Vec<PathBuf> = self.directory.iter().flat_map(|directory| names().map(|name| directory.join(name))).collect();
         files.sort();
         files.dedup();
         files
@@ -66,6 +71,27 @@ impl Captures {
             read(&path, until_damage).map_err(|problem| format!("the capture {} {problem}", path.display()))
         });
         read.clone().map(|read| read.packets)
+    }
+
+    /// The text of the trace of this name.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub fn text(&mut self, name: &str) -> Result<Arc<str>, String> {
+        let Some(directory) = &self.directory else {
+            return Err(format!("the trace {name} is looked for beside the file, and this text has no file"));
+        };
+        let path = directory.join(name);
+        let read = self.texts.entry(name.to_owned()).or_insert_with(|| {
+            let mut text = String::new();
+            let file = fs::File::open(&path).map_err(|error| format!("the trace {} cannot be opened: {error}", path.display()))?;
+            let length = file.take(LONGEST_TEXT + 1).read_to_string(&mut text);
+            match length.map_err(|error| format!("the trace {} cannot be read: {error}", path.display()))? as u64 {
+                0..=LONGEST_TEXT => Ok(text.into()),
+                _ => Err(format!("the trace {} is longer than 64 MB", path.display())),
+            }
+        });
+        read.clone()
     }
 
     /// The names of the captures that were read, and what was left out of each.

@@ -131,6 +131,8 @@ pub(crate) fn changed_policies(
             refuse("a port with `cells` cannot change while it runs", "change the policies of ports for packets")
         } else if new.longest_frame < old.longest_frame {
             refuse("`longest_frame` cannot become shorter while longer frames may be queued", "give the policy the longer one")
+        } else if old.link.rates.is_some() && new.rate != old.rate {
+            refuse("the rate of the link varies while the policy stays the same", "write another step of `rates`")
         } else if new.link != old.link {
             refuse("the link behind the port cannot change while the port runs", "change the rate of the policy, or its classes")
         } else {

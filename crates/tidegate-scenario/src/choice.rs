@@ -1,6 +1,7 @@
 //! Values that are one of a list of names: schedulers, policers, buffer managers, kinds of sources. Registered names come from the core's
 //! and the simulator's registries.
 
+use crate::rate_trace::TraceFormat;
 use crate::value::{Leaf, Scalar, one_of};
 use serde_json::{Map, Value, json};
 use tidegate_atm::adapter::Encapsulation;
@@ -204,6 +205,12 @@ impl Leaf for EcnName {
 }
 
 named! {
+    /// How a trace of rates is written.
+    TraceFormatName(TraceFormat), "format of a trace", "a format of traces" {
+        "rates" => TraceFormat::Rates, "each line has an instant in seconds and a rate in bits per second, which holds until the next line; 0 is an outage";
+        "mahimahi" => TraceFormat::Mahimahi, "each line has an instant in milliseconds at which one `opportunity` has been carried; it repeats at the last line";
+    }
+
     /// An ATM conformance definition.
     ConformanceName(Conformance), "conformance definition", "a conformance definition" {
         "cbr.1" => Conformance::Cbr1, "every packet within the peak rate";

@@ -25,7 +25,7 @@ mod source;
 pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
-pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable};
+pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;

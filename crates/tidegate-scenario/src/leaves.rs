@@ -3,11 +3,12 @@
 use crate::choice::{
     Admission, AqmName, ArbiterName, ArrivalsName, BufferName, BusName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding,
     KernelName, LateName, LevelName, MarksName, NodeReading, NoiseName, OutOfProfileName, PolicerName, PresetName, ReadingName,
-    SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, VariationName, ViolationName,
+    SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, TraceFormatName, VariationName, ViolationName,
 };
 use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
 use crate::machine::value::{Amount, Bandwidth, Frequency, PacketRate, Part, Wake};
 use crate::overhead::Overhead;
+use crate::rate_trace::StepRate;
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period, Ratio};
 use crate::value::{AlphaFactor, Bytes, Decimal, Gain, LEAF, Leaf, Name, Packets, Percentile, Scalar, Text, Title, WHOLE, whole};
@@ -34,5 +35,5 @@ leaves! {
     Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Gain, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
-    PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
+    PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, StepRate, TraceFormatName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
 }

@@ -81,6 +81,8 @@ mod link;
 mod overhead;
 mod overrides;
 mod preset;
+mod rate_trace;
+mod rates;
 mod remark;
 mod rules;
 mod schema;

@@ -11,6 +11,7 @@ use crate::link::WrittenLoss;
 use crate::overhead::MOST_OVERHEAD;
 use crate::partition::{Buffer, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
+use crate::rates::{judged, unproven, varying};
 use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
@@ -320,10 +321,11 @@ impl<'a> Resolution<'a> {
             remarks: Remarks::new(marks),
         };
         let mut policy = self.policy(&tree, buffers, setup, policers.into_iter().zip(aqms), limits, promises);
-        if adapter.is_some() {
-            // These bounds are those of the packet scheduler.
+        let by_cells = adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
+        if let Some(reason) = by_cells.or_else(|| policy.link.rates.as_ref().map(unproven)) {
+            // These bounds are those of the packet scheduler at one rate.
             policy.bounds.clear();
-            let none = Guarantee::None("the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
+            let none = Guarantee::None(reason);
             policy.classes.iter_mut().for_each(|class| class.guarantee = none.clone());
         }
         Some(Policy { adapter, ..policy })
@@ -333,7 +335,8 @@ impl<'a> Resolution<'a> {
         let Some(table) = &self.table.link else { return Link::default() };
         let delay = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
         let seed = table.seed.as_ref().map_or(1, |at| at.value.0);
-        Link { delay, loss: WrittenLoss::of_policy(table).loss(seed) }
+        let rates = table.rates.as_ref().and_then(|rates| varying(rates, self.rate.value, &mut Vec::new()));
+        Link { delay, loss: WrittenLoss::of_policy(table).loss(seed), rates }
     }
 
     /// Reports a link that holds more than [`MOST_ON_LINK`].
@@ -341,6 +344,10 @@ impl<'a> Resolution<'a> {
         let Some(table) = &self.table.link else { return };
         let loss = WrittenLoss::of_policy(table);
         loss.judge(self.findings);
+        if let Some(rates) = &table.rates {
+            let longest = self.overhead.wire_length(self.longest_frame as u32);
+            judged(rates, self.rate.value, longest, self.table.cells.is_some(), self.findings);
+        }
         if let (true, Some(seed)) = (loss.is_absent(), &table.seed) {
             let finding = seed.error("`seed` has no effect: the link loses nothing");
             self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));

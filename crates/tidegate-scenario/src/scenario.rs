@@ -10,6 +10,7 @@ use crate::extent::judge_extent;
 use crate::overrides::Override;
 use crate::policy::Policy;
 use crate::preset;
+use crate::rates::read_traces;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
@@ -40,7 +41,7 @@ pub struct Scenario {
     pub source: String,
     /// The variants, in the order of the file: at least one. The promises of the first decide the exit code.
     pub variants: Vec<Variant>,
-    /// The captures that sources were read from.
+    /// The captures that sources were read from, and traces of rates.
     pub captures: Vec<PathBuf>,
     /// Warnings.
     pub warnings: Option<Problems>,
@@ -329,6 +330,7 @@ impl<'i> Loader<'_, 'i> {
             Ok(mut file) => {
                 let before = self.findings.len();
                 preset::expand(&mut file, self.findings);
+                read_traces(&mut file, self.captures, self.findings);
                 (!self.has_errors(before)).then_some(file)
             }
             Err(error) => {

@@ -11,6 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::link::WrittenLoss;
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
+use crate::rates::{judged, varying};
 use crate::slots::NodeBounds;
 use crate::source::{ReadCapture, longest_packet, source, wire_rate};
 use crate::units::{print_duration, print_rate, print_size};
@@ -258,7 +259,7 @@ impl Building<'_> {
             let name = table.name.0.clone();
             match port {
                 Some((port, bounds, adapter, budgeted)) => {
-                    let impairment = self.impairment(table);
+                    let impairment = self.impairment(table, &port);
                     let policy = self.policy_of_link.last().and_then(|&index| self.policies[index].as_ref());
                     let admission = table
                         .admission
@@ -301,14 +302,22 @@ impl Building<'_> {
         }
     }
 
-    fn impairment(&mut self, table: &LinkTable) -> Impairment {
+    fn impairment(&mut self, table: &LinkTable, port: &PortSetup) -> Impairment {
         let (own, policy) = (WrittenLoss::of_link(table), link_of_policy(self.file, table));
         own.judge(self.findings);
         let written = own.or(policy.map(WrittenLoss::of_policy));
         written.judge_total(&table.name.0, self.findings);
         let seed = policy.and_then(|link| link.seed.as_ref()).map_or(1, |at| at.value.0);
         let loss = written.loss(seed);
-        Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0) }
+        let rates = match (&table.rates, policy.and_then(|link| link.rates.as_ref())) {
+            (Some(own), _) => {
+                let longest = port.overhead.wire_length(port.longest_frame);
+                judged(own, port.rate, longest, false, self.findings)
+            }
+            // Judged with the policy.
+            (None, rates) => rates.and_then(|rates| varying(rates, port.rate, &mut Vec::new())),
+        };
+        Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0), rates }
     }
 
     fn node(&mut self, name: &Name) -> usize {

@@ -12,6 +12,7 @@ use crate::partition::{Buffer, Owner, Partition};
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::proof::Proof;
+use crate::rates::describe as describe_rates;
 use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
@@ -295,12 +296,12 @@ fn slots_of(policy: &Policy, node: Option<usize>) -> String {
 
 /// Delay and loss behind the port.
 fn behind(policy: &Policy) -> String {
-    let Link { delay, loss } = policy.link;
+    let Link { delay, loss, rates } = &policy.link;
     let extent = policy.link.extent(policy.rate, policy.overhead, policy.longest_frame);
-    let delay = (delay > Duration::ZERO).then(|| {
-        format!("delay {}, up to {} ({}) on the way", print_duration(delay), print_count(extent.packets), print_size(extent.bytes))
+    let delay = (*delay > Duration::ZERO).then(|| {
+        format!("delay {}, up to {} ({}) on the way", print_duration(*delay), print_count(extent.packets), print_size(extent.bytes))
     });
-    listed([delay, loss.as_ref().map(describe_loss)].into_iter().flatten())
+    listed([rates.as_ref().map(describe_rates), delay, loss.as_ref().map(describe_loss)].into_iter().flatten())
 }
 
 /// Both measures of a burst, or only the maximum burst size.

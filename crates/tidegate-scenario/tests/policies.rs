@@ -5,7 +5,6 @@ use tidegate_core::dwcs::{Stream, Window};
 use tidegate_core::packet::Colour;
 use tidegate_core::port::Port;
 use tidegate_core::units::{Duration, Overhead, Time};
-use tidegate_link::{GilbertElliott, Link, Loss};
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, parse_str};
 
@@ -29,73 +28,6 @@ fn udp(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), dscp: u8) -> He
     let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some(ports) };
     let network = Network::V4 { source: u32::from_be_bytes(source), destination: u32::from_be_bytes(destination), transport };
     Header { ethernet_type: 0x0800, network, ..Header::default() }
-}
-
-#[test]
-fn the_link_behind_a_port_reaches_the_policy_and_the_summary() {
-    let text = "[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { delay = \"15 ms\", loss = \"0.1 %\", seed = 7 }\n";
-    let link = policy(text).link;
-    assert_eq!((link.delay, link.loss), (Duration::from_milliseconds(15), Loss::new(1_000_000, 7)));
-    let summary = summary(&parse_str("wan.toml", text).unwrap(), Detail::All);
-    assert!(summary.contains("delay 15 ms, up to 626 packets (39.018 kB) on the way; random loss of 0.1 %, seed 7"), "{summary}");
-
-    let usual = policy("[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { loss = \"2 %\" }\n").link;
-    assert_eq!((usual.delay, usual.loss), (Duration::ZERO, Loss::new(20_000_000, 1)));
-    assert_eq!(policy("[policy.wan]\nrate = \"20 Mbit/s\"\n").link, Link::default());
-
-    let bursts = "{ good_to_bad = \"0.2 %\", bad_to_good = \"20 %\", loss_in_bad = \"50 %\" }";
-    let text = format!("[policy.wan]\nrate = \"20 Mbit/s\"\nlink = {{ gilbert_elliott = {bursts}, seed = 7 }}\n");
-    let chances = GilbertElliott { good_to_bad: 2_000_000, bad_to_good: 200_000_000, loss_in_good: 0, loss_in_bad: 500_000_000 };
-    assert_eq!(policy(&text).link.loss, Loss::in_bursts(chances, 7));
-    let shown = tidegate_scenario::summary::summary(&parse_str("wan.toml", &text).unwrap(), Detail::All);
-    let words =
-        "losses in bursts (Gilbert-Elliott): 0.495 % in all, good to bad 0.2 %, bad to good 20 %, lost in bad 50 %, in good 0 %, seed 7";
-    assert!(shown.contains(words), "{shown}");
-
-    let changed = "policy.wan.link.delay=\"20 ms\"";
-    let file = std::env::temp_dir().join(format!("tidegate-link-{}.toml", std::process::id()));
-    std::fs::write(&file, text).unwrap();
-    let overridden = tidegate_scenario::load(&file, &[changed.to_owned()]);
-    std::fs::remove_file(&file).unwrap();
-    assert_eq!(overridden.unwrap().policy(None).unwrap().link.delay, Duration::from_milliseconds(20));
-}
-
-/// As for the rate: what the policy says holds unless the simulated link says otherwise.
-#[test]
-fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
-    let text = r#"
-        [policy.wan]
-        rate = "20 Mbit/s"
-        link = { delay = "15 ms", loss = "3 %" }
-        [simulation]
-        duration = "1 s"
-        [[link]]
-        name = "there"
-        from = "a"
-        to = "b"
-        policy = "wan"
-        [[link]]
-        name = "back"
-        from = "b"
-        to = "a"
-        policy = "wan"
-        delay = "4 ms"
-        loss = "0 %"
-        [[link]]
-        name = "bursts"
-        from = "b"
-        to = "c"
-        policy = "wan"
-        gilbert_elliott = { good_to_bad = "1 %", bad_to_good = "99 %" }
-        [[flow]]
-        name = "call"
-        path = ["there"]
-        source = { kind = "cbr", rate = "64 kbit/s", packet = "200 B" }
-    "#;
-    let scenario = parse_str("links.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
-    let links = &scenario.variants[0].simulation.as_ref().unwrap().network.links;
-    assert_eq!(links.iter().map(|link| link.propagation).collect::<Vec<_>>(), [15, 4, 15].map(Duration::from_milliseconds));
-    assert_eq!(links.iter().map(|link| link.impairment.loss.map_or(0.0, |loss| loss.probability())).collect::<Vec<_>>(), [0.03, 0.0, 0.01]);
 }
 
 #[test]

@@ -53,6 +53,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`buffer` of a policy, a class or a group", "BufferTable"),
     ("`link` of a policy", "PolicyLinkTable"),
     ("`gilbert_elliott` of a link", "GilbertElliottTable"),
+    ("`rates` of a link", "RatesTable"),
+    ("`steps` of `rates`", "RateStepTable"),
     ("`cells` of a policy", "CellsTable"),
     ("`transfer` of `cells`", "TransferTable"),
     ("`[[policy.NAME.class]]`", "ClassTable"),

@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::admission::{Link as AdmittingLink, LinkSettings, PathAdmission, RequestError, SettingsError};
 use tidegate_core::classifier::Header;
-use tidegate_core::port::PortSetup;
+use tidegate_core::port::{PortSetup, VaryingRate};
 use tidegate_core::registry::AnyScheduler;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead};
@@ -47,7 +47,7 @@ pub struct Link {
     pub propagation: Duration,
     /// The port; its rate is the link's.
     pub port: PortSetup,
-    /// Losses and congestion marks.
+    /// Losses, congestion marks, and rates that vary.
     pub impairment: Impairment,
     /// Whether packets contend at the port as ATM cells. The port is one for cells then: its overhead is none, its limits count cells, and its
     /// packets have 53 bytes. Packets from a link whose overhead is AAL5 arrive as that link's cells do, packets from any other link at the rate of
@@ -97,15 +97,18 @@ impl Link {
     }
 }
 
-/// Losses and congestion marks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Losses, congestion marks, and rates that vary.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Impairment {
-    /// Random loss on the link: the probability of each packet, less than 1 and independent of the others, and the seed. A lost packet has been
+    /// Random loss on the link, less than 1 in all, and the seed. A lost packet has been
     /// transmitted, and counts as sent by the port. The first replication of an experiment with the default seed loses the packets that a replay
     /// with this loss does, by their number on the link. Other links with the same loss, other replications and other seeds lose others.
     pub loss: Option<Loss>,
     /// The queued bytes from which on arriving packets of TCP connections with ECN get a congestion mark; `None` for never.
     pub mark_above: Option<u64>,
+    /// The rates of the link from the start of the simulation, if they vary; the rate of the port's setup is not used then. Not where cells are sent, and
+    /// not where calls are admitted.
+    pub rates: Option<VaryingRate>,
 }
 
 /// Packets from one source that take one path.
@@ -221,6 +224,10 @@ impl Network {
             }
             if link.impairment.loss.is_some_and(|loss| loss.probability() >= 1.0) {
                 return refuse("loss", "every packet is lost".into(), "a probability of less than 1".into());
+            }
+            if link.impairment.rates.is_some() && (link.cells || link.adapter.is_some() || link.admission.is_some()) {
+                let problem = "its rate varies, and cells have slots of one length, and admission gives one rate away";
+                return refuse("rates", problem.into(), "one rate where cells are sent or calls are admitted".into());
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
                 return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());
@@ -389,6 +396,9 @@ impl Network {
             }
             if self.links[link.0].carries_cells() {
                 return Err(format!("link {} carries cells", self.links[link.0].name));
+            }
+            if self.links[link.0].impairment.rates.is_some() {
+                return Err(format!("the rate of link {} varies", self.links[link.0].name));
             }
         }
         let answer = broker.control.copied().request(&calls.request(flow, &path.queues)).map(|_| ());

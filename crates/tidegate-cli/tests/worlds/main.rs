@@ -153,7 +153,7 @@ fn setup(policy: &str) -> PortSetup {
 
 /// The link behind the port, live and in the replay, which affects no decision of the port.
 fn link() -> LinkBehind {
-    LinkBehind { delay: Duration::from_milliseconds(3), loss: Loss::new(200_000_000, 11) }
+    LinkBehind { delay: Duration::from_milliseconds(3), loss: Loss::new(200_000_000, 11), ..LinkBehind::default() }
 }
 
 /// A UDP packet at the end of the link: its destination port, the frame's length, its code point.

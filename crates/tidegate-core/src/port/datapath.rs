@@ -3,6 +3,7 @@
 use super::accounting::Counters;
 use super::class_aqms::ClassAqms;
 use super::places::Places;
+use super::varying_rate::RateCursor;
 use crate::aqm::Judgement;
 use crate::buffer::{BufferManager, Change};
 use crate::observer::Observer;
@@ -10,6 +11,7 @@ use crate::packet::{DropReason, Ecn, Flow, Packet};
 use crate::queue::Queues;
 use crate::scheduler::{Decision, Scheduler, Task};
 use crate::units::{Overhead, Time, TimePerByte};
+use alloc::boxed::Box;
 
 /// What a port does when polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,8 @@ pub(super) struct Datapath<P, B> {
     pub(super) aqms: ClassAqms,
     pub(super) buffer: B,
     pub(super) link: TimePerByte,
+    /// The rates of the link, if they vary; `link` is not used then.
+    pub(super) rates: Option<Box<RateCursor>>,
     pub(super) overhead: Overhead,
     pub(super) busy_until: Time,
     pub(super) counters: Counters,
@@ -82,7 +86,11 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     if judgement == Judgement::Mark {
                         self.mark(now, &mut packet, observer);
                     }
-                    let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
+                    let wire = self.overhead.wire_length(packet.length);
+                    let finish = match &mut self.rates {
+                        None => now + self.link.ceil(wire),
+                        Some(rates) => rates.finish(now, wire),
+                    };
                     self.busy_until = finish;
                     self.counters.sent.add(packet.length);
                     if let Decision::ServeAs(_, colour) = decision

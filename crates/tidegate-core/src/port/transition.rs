@@ -180,6 +180,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         new.scheduler.start(now);
         new.scheduler.adopt(now, &mut self.scheduler, kept);
         (to.busy_until, to.counters) = (from.busy_until, from.counters);
+        to.rates = from.rates.take();
         (new.clock, new.next_refresh, new.switches) = (self.clock, self.next_refresh, switches.wrapping_add(1));
         let queued = to.queues.occupancy();
         switched.kept = Volume { packets: queued.packets().into(), bytes: queued.bytes() };

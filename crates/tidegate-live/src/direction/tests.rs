@@ -12,6 +12,7 @@ use std::os::fd::BorrowedFd;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{DropReason, Flow, Packet};
+use tidegate_core::port::{RateStep, VaryingRate};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
@@ -166,7 +167,7 @@ fn direction(packets: u32) -> Tested {
 
 /// A direction whose link has this delay, and loses this many of a billion packets.
 fn direction_along(microseconds: u64, billionths: u64, packets: u32) -> Tested {
-    let link = Link { delay: Duration::from_microseconds(microseconds), loss: Loss::new(billionths, 1) };
+    let link = Link { delay: Duration::from_microseconds(microseconds), loss: Loss::new(billionths, 1), ..Link::default() };
     direction_on(packets, DirectionOptions { link, ..direction_options(packets + 40) }, ())
 }
 
@@ -213,6 +214,22 @@ fn packets_leave_at_the_rate_of_the_port() {
     // The packet of millisecond 3 left at millisecond 4.
     assert_eq!(report.lateness.maximum_seconds(), Some(0.001));
     assert_eq!(report.counters.forgone, Duration::ZERO);
+}
+
+#[test]
+fn packets_leave_at_the_rates_of_a_link_that_varies() {
+    let step = |at, bits| RateStep { at: Duration::from_microseconds(at), rate: Rate::new(bits).ok() };
+    let link =
+        Link { rates: VaryingRate::new(vec![step(0, 10_000_000), step(1_500, 0), step(3_500, 5_000_000)], None).ok(), ..Link::default() };
+    let mut direction = direction_on(100, DirectionOptions { link, ..direction_options(104) }, ());
+    arrive(&mut direction, 0..3);
+    assert_eq!((direction.poll(at(0), true), direction.poll(at(0), true)), (Next::Again, Next::At(at(1000))));
+    // Half of the second leaves before the outage, and half takes a millisecond after it.
+    assert_eq!(direction.poll(at(1000), true), Next::At(at(4500)));
+    assert_eq!(direction.poll(at(4500), true), Next::At(at(6500)));
+    assert_eq!(direction.transmitter.sent, [0, 1, 2]);
+    assert_eq!(direction.poll(at(6500), true), Next::Idle);
+    assert_eq!(direction.finish(at(6500)).busy, 6_500_000_000);
 }
 
 /// Priority 5 for tagged packets.

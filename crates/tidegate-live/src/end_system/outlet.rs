@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use tidegate_core::port::Volume;
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::units::{Duration, Overhead, Time, TimePerByte};
 use tidegate_endsystem::{Departure, Disposition, Next, Transfers, TransmissionEngine};
 
 /// Takes winners' frames from their rings, hands them to the kernel, and returns their memory to the intake.
 pub(crate) struct Outlet<T> {
     transmission: TransmissionEngine<Lent>,
     pub(super) transmitter: T,
+    /// The rate and overhead of the link.
+    link: (TimePerByte, Overhead),
     outbox: Outbox<Lent>,
     reporting: Reporting,
     flags: Arc<Flags>,
@@ -50,11 +52,12 @@ impl<T: Transmit> Outlet<T> {
     pub(super) fn new(
         transmission: TransmissionEngine<Lent>,
         transmitter: T,
+        link: (TimePerByte, Overhead),
         outbox: Outbox<Lent>,
         reporting: rtrb::Producer<Report>,
         flags: Arc<Flags>,
     ) -> Outlet<T> {
-        Outlet { transmission, transmitter, outbox, reporting: Reporting(reporting), flags }
+        Outlet { transmission, transmitter, link, outbox, reporting: Reporting(reporting), flags }
     }
 
     /// Sends frames until the intake and the engine have ended and left nothing, or until the halt flag is set. For `spin` before each instant
@@ -83,7 +86,7 @@ impl<T: Transmit> Outlet<T> {
 
     /// Sends what is due; `None` if the kernel has no room for it.
     pub(super) fn poll(&mut self, now: Time) -> Option<Next> {
-        let Outlet { transmission, transmitter, outbox, reporting, .. } = self;
+        let Outlet { transmission, transmitter, link: (each, overhead), outbox, reporting, .. } = self;
         // While the kernel has no room, winners wait in their rings; once those are full, the engine waits too.
         if !outbox.flush(now, transmitter, reporting) {
             return None;
@@ -93,7 +96,7 @@ impl<T: Transmit> Outlet<T> {
             match disposition {
                 Disposition::Sent => {
                     reporting.report(decided);
-                    outbox.push(at, length, lent);
+                    outbox.push(at, at + each.ceil(overhead.wire_length(length)), length, lent);
                 }
                 // The memory comes back before the port releases the packet's slot.
                 Disposition::Late => {

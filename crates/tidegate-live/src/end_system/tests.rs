@@ -40,7 +40,7 @@ proptest! {
         delay in prop::sample::select(vec![0, 100, 5_000, 50_000]),
         billionths in prop::sample::select(vec![0, 200_000_000, 1_000_000_000]),
     ) {
-        let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(billionths, 1) };
+        let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(billionths, 1), ..Link::default() };
         let mut parts = parts_along(link, 8, ());
         let mut now = 0;
         for (pause, frames, length, reason, times, turns) in steps {
@@ -124,7 +124,7 @@ proptest! {
 #[test]
 fn packets_on_the_link_are_not_in_the_ports_buffer_and_are_lost_by_number() {
     let loss = Loss::new(300_000_000, 1);
-    let mut parts = parts_along(Link { delay: Duration::from_microseconds(19_500), loss }, 2, Log::default());
+    let mut parts = parts_along(Link { delay: Duration::from_microseconds(19_500), loss, ..Link::default() }, 2, Log::default());
     parts.engine.decisions.poll(at(0));
     for now in 0..30 {
         if now < 12 {

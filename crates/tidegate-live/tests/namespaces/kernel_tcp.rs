@@ -117,8 +117,8 @@ pub fn available() -> Vec<String> {
 /// Lets the flows run for `seconds`.
 pub fn measure(congestion_control: &str, seconds: u64) -> Measured {
     let topology = Topology::new();
-    let link = Link { delay: PortDuration::from_milliseconds(DELAY), loss: None };
-    let mut config = LiveConfig { links: [link; 2], ..LiveConfig::new("tgb", "tgc", fifo(), fifo()) };
+    let link = Link { delay: PortDuration::from_milliseconds(DELAY), ..Link::default() };
+    let mut config = LiveConfig { links: [link.clone(), link], ..LiveConfig::new("tgb", "tgc", fifo(), fifo()) };
     // A machine that loses its processors for a while must not appear as a slower link. The buffer lasts longer than this.
     config.options.catch_up = PortDuration::from_milliseconds(20);
     let bridge = topology.bridge(config);

@@ -12,7 +12,7 @@ use tidegate_link::LossStream;
 use tidegate_live::{Link, LiveConfig, Loss};
 
 fn delay(milliseconds: u64) -> Link {
-    Link { delay: PortDuration::from_milliseconds(milliseconds), loss: None }
+    Link { delay: PortDuration::from_milliseconds(milliseconds), ..Link::default() }
 }
 
 /// Never less than both delays together, and less than 20 ms more.

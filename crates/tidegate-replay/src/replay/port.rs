@@ -66,10 +66,16 @@ pub(super) struct CellPort {
 }
 
 impl ReplayPort {
-    /// A port that is empty at `start`. For an adapter the random loss of the link is taken over from `link`.
+    /// A port that is empty at `start`, from where on rates that vary count. For an adapter the random loss of the link is taken over from `link`.
     pub(super) fn new(start: Time, setup: ReplaySetup, link: &mut Link) -> ReplayPort {
         let ReplaySetup { port, adapter, .. } = setup;
-        let Some(adapter) = adapter else { return ReplayPort::Packets(Box::new(Port::new(start, port))) };
+        let Some(adapter) = adapter else {
+            let mut port = Port::new(start, port);
+            if let Some(rates) = &link.rates {
+                port.vary_rate(start, rates);
+            }
+            return ReplayPort::Packets(Box::new(port));
+        };
         let (classifier, remarks) = (port.classifier.clone(), port.remarks.clone());
         let deliveries = vec![Delivery::default(); classifier.flows()];
         let encapsulation = adapter.encapsulation;

@@ -1,10 +1,13 @@
 //! The link behind a policy's port, and the links of a simulation.
 
 use super::AdmissionTable;
+use crate::choice::TraceFormatName;
+use crate::rate_trace::StepRate;
 use crate::units::Ratio;
-use crate::value::{At, Block, Bytes, Name, Whole};
+use crate::value::{At, Block, Bytes, Name, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tidegate_core::port::RateStep;
 use tidegate_core::units::{Duration, Rate};
 
 /// The link behind the port of a policy.
@@ -14,6 +17,9 @@ pub struct PolicyLinkTable {
     /// The time a bit takes from one end to the other. A simulated link may override it.
     #[schemars(extend("default" = "0 s", "examples" = ["15 ms"]))]
     pub delay: Option<At<Duration>>,
+    /// Rates that vary, in place of the policy's `rate`. A simulated link may override them.
+    #[schemars(extend("default" = "one rate", "examples" = [{ "steps": [{ "at": "10 s", "rate": "5 Mbit/s" }] }]))]
+    pub rates: Option<Block<RatesTable>>,
     /// The share of packets that are lost on the link after they have been transmitted, each independently of all others. A simulated link
     /// may override it.
     #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
@@ -47,6 +53,44 @@ pub struct GilbertElliottTable {
     pub loss_in_good: Option<At<Ratio>>,
 }
 
+/// Rates that the link has in place of one `rate`, from the start of the run on. Schedulers and policers keep the policy's rate; so weights share
+/// what there is, and nothing is guaranteed. A packet on the link goes on at the next rate.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatesTable {
+    /// The steps, in the order of their instants. Until the first the link has its `rate`.
+    #[schemars(extend("default" = "none", "examples" = [[{ "at": "10 s", "rate": "5 Mbit/s" }]]))]
+    pub steps: Option<Vec<Block<RateStepTable>>>,
+    /// A trace in place of `steps`: the name of a text file, relative to this one. Lines that begin with `#` are comments.
+    #[schemars(extend("default" = "none", "examples" = ["lte-down.txt"]))]
+    pub trace: Option<At<Text>>,
+    /// How the trace is written.
+    #[schemars(extend("default" = "rates"))]
+    pub format: Option<At<TraceFormatName>>,
+    /// For `mahimahi`: the bytes on the wire that one line stands for.
+    #[schemars(extend("default" = "1500 B"))]
+    pub opportunity: Option<At<Bytes>>,
+    /// After how long the rates begin anew.
+    #[schemars(extend("default" = "the last rate stays", "examples" = ["30 s"]))]
+    pub repeat: Option<At<Duration>>,
+    /// What the trace holds, once it has been read: its steps, and its period if it has one.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub read: Option<(Vec<RateStep>, Option<Duration>)>,
+}
+
+/// From an instant on the link has this rate.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateStepTable {
+    /// The instant: since the start, or since the first packet of a capture.
+    #[schemars(extend("examples" = ["10 s"]))]
+    pub at: At<Duration>,
+    /// The rate; 0 for an outage.
+    #[schemars(extend("examples" = ["5 Mbit/s"]))]
+    pub rate: At<StepRate>,
+}
+
 /// A link in one direction, with the output port that feeds it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +109,9 @@ pub struct LinkTable {
     /// Its rate.
     #[schemars(extend("default" = "the policy's"))]
     pub rate: Option<At<Rate>>,
+    /// Rates that vary, in place of `rate`.
+    #[schemars(extend("default" = "the policy's", "examples" = [{ "steps": [{ "at": "10 s", "rate": "5 Mbit/s" }] }]))]
+    pub rates: Option<Block<RatesTable>>,
     /// The time a bit takes from one end to the other.
     #[schemars(extend("default" = "the policy's", "examples" = ["5 ms"]))]
     pub delay: Option<At<Duration>>,

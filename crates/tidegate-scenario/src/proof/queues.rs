@@ -65,7 +65,8 @@ impl<'a> Queues<'a> {
 
     /// The highest rate that a link has at any time, in bit/s.
     pub(super) fn highest_rate(&self, link: LinkId) -> u64 {
-        self.states(link).iter().map(|policy| policy.rate.bits_per_second()).max().unwrap_or(0)
+        let varying = self.network.links[link.0].impairment.rates.as_ref().map(|rates| rates.greatest().bits_per_second());
+        self.states(link).iter().map(|policy| policy.rate.bits_per_second()).chain(varying).max().unwrap_or(0)
     }
 
     /// The longest frame that the port of a link accepts at any time.
@@ -118,6 +119,8 @@ impl<'a> Queues<'a> {
             Some("packets contend there as cells")
         } else if of.admission.is_some() {
             Some("it admits calls, and its rates change with them")
+        } else if of.impairment.rates.is_some() {
+            Some("the rate of its link varies")
         } else {
             None
         }

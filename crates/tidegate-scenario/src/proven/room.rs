@@ -3,6 +3,7 @@
 use super::{Judge, Place, Shortfall};
 use crate::policy::Class;
 use crate::proof::ProvenQueue;
+use crate::rates::unproven;
 use crate::units::{Limit, print_count, print_limit, print_size};
 use tidegate_core::registry::BufferKind;
 use tidegate_sim::source::Poisson;
@@ -32,6 +33,9 @@ impl Judge<'_> {
         }
         if link.cells || link.adapter.is_some() {
             return Err(because("the buffers of a port that sends cells count cells, and no room is proven in them".to_owned()));
+        }
+        if let Some(rates) = &link.impairment.rates {
+            return Err(because(unproven(rates)));
         }
         if class.police.as_ref().is_some_and(|police| police.ceiling().is_some()) {
             return Err(because(format!("the policer of class `{}` may discard", class.name)));

@@ -82,8 +82,9 @@ pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment,
     let mut driven = Vec::new();
     let is_watched = watched(network);
     let links = network.links.iter().enumerate().map(|(index, link)| {
-        let impairment = link.impairment;
-        let is_plain = !link.cells && link.adapter.is_none() && impairment.loss.is_none() && !is_watched[index] && !course.changes(index);
+        let impairment = &link.impairment;
+        let is_sound = impairment.loss.is_none() && impairment.rates.is_none();
+        let is_plain = !link.cells && link.adapter.is_none() && is_sound && !is_watched[index] && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
             || {
@@ -125,7 +126,9 @@ fn queues_of(classifier: &Classifier, class: usize) -> impl Iterator<Item = Flow
 
 /// The time that the longest packet takes on a link, in picoseconds.
 pub(super) fn longest_transmission_of(link: &Link) -> u64 {
-    link.port.rate.time_per_byte().ceil(link.port.overhead.wire_length(link.port.longest_frame)).picoseconds()
+    let longest = link.port.overhead.wire_length(link.port.longest_frame);
+    let constant = || link.port.rate.time_per_byte().ceil(longest);
+    link.impairment.rates.as_ref().map_or_else(constant, |rates| rates.longest_transmission(longest)).picoseconds()
 }
 
 /// The time from one cell to the next of a packet on a link that carries cells, else 0. Rounded down: rounded up, the cells of back-to-back
@@ -141,7 +144,13 @@ impl PortKind {
         }
         match AdapterLink::of(link) {
             Some(adapter) => PortKind::Adapter(adapter),
-            None => PortKind::Packets { port: Port::new(Time::ZERO, link.port.clone()), busy_until: 0 },
+            None => {
+                let mut port = Port::new(Time::ZERO, link.port.clone());
+                if let Some(rates) = &link.impairment.rates {
+                    port.vary_rate(Time::ZERO, rates);
+                }
+                PortKind::Packets { port, busy_until: 0 }
+            }
         }
     }
 }
