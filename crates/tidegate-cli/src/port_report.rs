@@ -45,6 +45,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
             drops: drops(name, &class.dropped),
             marked: volume(class.marked),
             cells: None,
+            bound: None,
         });
         run.flows.push(flow_result(&flow, name, class, seconds));
         run.series.push(series(SeriesKind::Throughput, &flow, &class.sent_bytes, 8.0));

@@ -3,12 +3,13 @@
 //! The simulation knows no bounds, and the proof no packets: they meet here. A packet that took longer than is proven is exit code 4.
 
 use crate::log;
+use std::collections::HashMap;
 use std::process::ExitCode;
-use tidegate_report::{BoundResult, FlowBound, PacketResult, Report, Reproduction, Run, format_count};
+use tidegate_report::{BoundResult, ClassBound, ClassResult, FlowBound, PacketResult, Report, Reproduction, Run, format_count};
 use tidegate_scenario::bounds::bounded_by;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
-use tidegate_sim::{LongestDelay, Outcome};
+use tidegate_sim::{LinkId, LongestDelay, Outcome};
 
 /// The exit code of a run with a packet that took longer than is proven.
 pub const EXCEEDED: u8 = 4;
@@ -37,6 +38,19 @@ pub fn compare(run: &mut Run, groups: &[FlowGroup], proof: &Proof, outcome: &Out
     }
 }
 
+/// Writes beside the classes of the ports of `run` the bounds on their delays, in ps by link and class, and their largest delays.
+pub fn compare_classes(run: &mut Run, bounds: &HashMap<(LinkId, usize), i128>, outcome: &Outcome) {
+    for (&(link, class), &bound) in bounds {
+        let (Ok(bound), Some(port), Some(measured)) = (u64::try_from(bound), run.ports.get_mut(link.0), outcome.ports.get(link.0)) else {
+            continue;
+        };
+        if let (Some(own), Some(measured)) = (port.classes.get_mut(class), measured.classes.get(class)) {
+            let longest = measured.delays.maximum().map(|seconds| (seconds * 1e12).round() as u64);
+            own.bound = Some(ClassBound::new(bound, longest));
+        }
+    }
+}
+
 fn packet((replication, longest): (u32, LongestDelay)) -> PacketResult {
     let LongestDelay { number, created, delay } = longest;
     PacketResult { replication, number, came_ps: created, left_ps: created + delay, delay_ps: delay }
@@ -47,15 +61,14 @@ fn packet((replication, longest): (u32, LongestDelay)) -> PacketResult {
 /// Returns the notes: none if all bounds held.
 pub fn note_excesses(report: &mut Report) -> Vec<String> {
     let several = report.runs.len() > 1;
-    let all: Vec<String> = report
-        .runs
-        .iter()
-        .flat_map(|run| run.flows.iter().map(move |flow| (run, flow)))
-        .filter_map(|(run, flow)| {
-            let sentence = excess(&flow.name, flow.bound.as_ref()?)?;
-            Some(if several { format!("{}: {sentence}", run.name) } else { sentence })
-        })
-        .collect();
+    let mut all = Vec::new();
+    for run in &report.runs {
+        let of_flows = run.flows.iter().filter_map(|flow| excess(&flow.name, flow.bound.as_ref()?));
+        let classes = run.ports.iter().flat_map(|port| port.classes.iter().map(move |class| (port, class)));
+        let of_classes = classes.filter_map(|(port, class)| excess_of_class(&port.name, class));
+        let named = |sentence: String| if several { format!("{}: {sentence}", run.name) } else { sentence };
+        all.extend(of_flows.chain(of_classes).map(named));
+    }
     let notes = first(all);
     report.notes.extend(notes.iter().cloned());
     notes
@@ -109,6 +122,13 @@ fn excess(flow: &str, bound: &BoundResult) -> Option<String> {
         exact(*delay_ps),
         exact(*bound)
     ))
+}
+
+/// That a packet of a class took longer at a port than is proven; `None` if the bound held.
+fn excess_of_class(port: &str, class: &ClassResult) -> Option<String> {
+    let ClassBound { delay_ps, longest_ps: Some(longest), held: false, .. } = class.bound? else { return None };
+    let (name, longest, bound) = (&class.name, exact(longest), exact(delay_ps));
+    Some(format!("class `{name}` at link `{port}`: a packet took {longest} there, and at most {bound} is proven."))
 }
 
 /// A time to the picosecond, in seconds.

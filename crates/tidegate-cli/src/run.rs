@@ -96,6 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         run.changes = changes::simulated_results(&variant.changes, &outcome);
         if let Some(proof) = &proof {
             proven::compare(&mut run, &simulation.groups, proof, &outcome);
+            proven::compare_classes(&mut run, &proof.delays_of_classes(variant), &outcome);
         }
         run.promises = flow_promises(simulation, &outcome);
         run.promises.extend(class_promises(variant, simulation, &outcome));

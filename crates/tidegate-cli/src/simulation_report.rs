@@ -224,6 +224,7 @@ fn class_result(port: &str, class: &ClassOutcome) -> ClassResult {
         drops: drops(port, &class.dropped),
         marked: volume(class.marked),
         cells: class.cells.map(cell_result),
+        bound: None,
     }
 }
 

@@ -22,6 +22,27 @@ pub struct BoundResult {
     pub held: Option<bool>,
 }
 
+/// The proven bound on the delay of a class at its port, from the last bit in to the last bit out, beside the largest delay after the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClassBound {
+    /// The bound on the delay of every packet that leaves, in picoseconds.
+    pub delay_ps: u64,
+    /// The largest delay of all replications in picoseconds; `None` without packets.
+    pub longest_ps: Option<u64>,
+    /// The largest delay over the bound; `None` without packets.
+    pub ratio: Option<f64>,
+    /// Whether no packet took longer than the bound.
+    pub held: bool,
+}
+
+impl ClassBound {
+    /// Compares a bound with the largest delay, both in picoseconds.
+    pub fn new(delay_ps: u64, longest_ps: Option<u64>) -> Self {
+        let ratio = longest_ps.filter(|_| delay_ps > 0).map(|longest| longest as f64 / delay_ps as f64);
+        Self { delay_ps, longest_ps, ratio, held: longest_ps.is_none_or(|longest| longest <= delay_ps) }
+    }
+}
+
 /// Equal flows of a run of an experiment with what is proven of them, and the packet of any of them with the largest delay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FlowBound {

@@ -51,7 +51,7 @@ mod unfinished;
 mod validate;
 mod verdict;
 
-pub use bound::{BoundResult, FlowBound, PacketResult};
+pub use bound::{BoundResult, ClassBound, FlowBound, PacketResult};
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityReport, CeilingResult, DelayQuantile, FlowLoad, ForwardingResult, LoadResult, LossCount, PauseResult,
     capacity_json, capacity_terminal, write_capacity,

@@ -4,7 +4,7 @@
 //! plain number from 0 to 1. The types hold results only. They are filled in by the command that ran the traffic.
 //! The writers of this crate read them, after [`Report::validate`].
 
-use crate::bound::BoundResult;
+use crate::bound::{BoundResult, ClassBound};
 use crate::capture::CaptureResult;
 use serde::Serialize;
 
@@ -477,6 +477,9 @@ pub struct ClassResult {
     /// What happened to the class's cells; `None` where the port sends packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cells: Option<CellResult>,
+    /// What is proven of its delay, beside what was measured; `None` without a bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<ClassBound>,
 }
 
 /// What happened to the cells of one class at the port of an ATM adapter.

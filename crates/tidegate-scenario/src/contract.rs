@@ -2,7 +2,6 @@
 
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::{PoliceTable, ShapeTable};
-use crate::guarantee::Ceiling;
 use crate::units::{print_rate, print_size, print_time};
 use crate::value::{At, Block, Bytes};
 use tidegate_core::packet::Colour;
@@ -33,28 +32,6 @@ pub struct Policing {
 }
 
 impl Policing {
-    /// The most that it lets pass, whatever arrives; `None` if it never discards.
-    pub(crate) fn ceiling(&self) -> Option<Ceiling> {
-        let Contract { rate, peak_rate, excess_rate, conformance, delay_variation_tolerance, .. } = self.contract;
-        let usual = if self.kind == PolicerKind::Gfr { Violation::Mark(Colour::Yellow) } else { Violation::Discard };
-        if self.contract.violation.unwrap_or(usual) != Violation::Discard {
-            return None;
-        }
-        let rate = rate.bits_per_second();
-        let higher = |other: Option<Rate>| other.map_or(rate, |other| rate.max(other.bits_per_second()));
-        let rate = match (self.kind, conformance) {
-            (PolicerKind::Gcra | PolicerKind::SrTcm, _) | (PolicerKind::DualGcra, Some(Conformance::Vbr1)) => rate,
-            (PolicerKind::TrTcm4115, _) => excess_rate.map_or(rate, |excess| rate.saturating_add(excess.bits_per_second())),
-            // What exceeds the sustained rate is marked; only the peak rate discards.
-            (PolicerKind::DualGcra | PolicerKind::TrTcm2698 | PolicerKind::Gfr | PolicerKind::GfrTm41, _) => higher(peak_rate),
-        };
-        let Contract { excess_burst, peak_burst, maximum_frame, longest_packet, .. } = self.contract;
-        let burst = self.bursts().map(|bursts| bursts.depth);
-        let bursts = [burst, excess_burst, peak_burst, maximum_frame, Some(longest_packet)].into_iter().flatten();
-        let tolerance = delay_variation_tolerance.map_or(0.0, |tolerance| tolerance.picoseconds() as f64 / 1e12 * rate as f64 / 8.0);
-        Some(Ceiling { rate, burst: bursts.map(f64::from).sum::<f64>() + tolerance, at_service: false })
-    }
-
     /// Its burst in both measures, if it has one.
     pub(crate) fn bursts(&self) -> Option<Bursts> {
         let Contract { rate, peak_rate, longest_packet, .. } = self.contract;

@@ -11,6 +11,7 @@ use crate::link::WrittenLoss;
 use crate::overhead::MOST_OVERHEAD;
 use crate::partition::{Buffer, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
+use crate::proof::of_policer;
 use crate::rates::{judged, unproven, varying};
 use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
@@ -401,7 +402,7 @@ impl<'a> Resolution<'a> {
         for ((table, parent), police) in self.table.class.iter().zip(parents.of_classes).zip(policers) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
             let given = Given { parent, shape, ..Given::of(table.keys()) };
-            let admits = police.as_ref().and_then(Policing::ceiling);
+            let admits = police.as_ref().and_then(of_policer).and_then(Result::ok);
             let marks = police.is_some() && admits.is_none();
             classes.push(Leaf { admits, marks, ..self.leaf(table, given) });
         }

@@ -23,6 +23,7 @@ use limits::Held;
 use network::Solved;
 use paths::Strand;
 use queues::Queues;
+use std::collections::{HashMap, HashSet};
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::end_to_end::{Bound, EndToEnd, Method};
 use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, up};
@@ -38,6 +39,7 @@ mod queues;
 mod stages;
 mod transitions;
 
+pub(crate) use arrivals::of_policer;
 pub(crate) use port::{Members, Traffic, kept_rate};
 pub(crate) use queues::sharing;
 
@@ -104,6 +106,28 @@ impl Proof {
         };
         let solved = network::solve(&queues, bundles::bundles(&strands));
         Some(Assembly { queues: &queues, strands: &strands, solved: &solved }.proof(by_all, progress))
+    }
+}
+
+impl Proof {
+    /// The bound on the delay of the packets of each class at a port, by link and class: the largest of its queues, if all in use have one.
+    ///
+    /// Ports that change, and those that send cells, are left out: their classes are not measured alike.
+    pub fn delays_of_classes(&self, variant: &Variant) -> HashMap<(LinkId, usize), Picoseconds> {
+        let Some(simulation) = &variant.simulation else { return HashMap::new() };
+        let changing: HashSet<LinkId> = variant.changes.iter().flat_map(|change| &change.ports).map(|(link, _)| *link).collect();
+        let mut all: HashMap<(LinkId, usize), Option<Picoseconds>> = HashMap::new();
+        for ProvenQueue { link, class, queue, delay, .. } in &self.queues {
+            let of_link = &simulation.network.links[link.0];
+            if changing.contains(link) || of_link.cells || of_link.adapter.is_some() {
+                continue;
+            }
+            for class in sharing(simulation.policy(*link, &variant.policies), *class, *queue) {
+                let known = all.entry((*link, class)).or_insert(Some(0));
+                *known = known.zip(delay.as_ref().ok()).map(|(known, delay)| known.max(*delay));
+            }
+        }
+        all.into_iter().filter_map(|(class, delay)| Some((class, delay?))).collect()
     }
 }
 

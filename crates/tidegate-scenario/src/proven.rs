@@ -9,7 +9,7 @@
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Class;
 use crate::promise::{Promise, about};
-use crate::proof::{Proof, ProvenFlow, ProvenQueue};
+use crate::proof::{Proof, ProvenFlow, ProvenQueue, of_policer};
 use crate::scenario::Variant;
 use crate::simulation::{FlowGroup, Simulation};
 use crate::source::wire_rate;
@@ -336,7 +336,7 @@ impl Judge<'_> {
 
     fn class_rate(&self, place: Place, class: &Class, promised: Rate) -> Result<String, Shortfall> {
         let guaranteed = self.guaranteed(place, promised);
-        if guaranteed.is_ok() || class.police.as_ref().is_some_and(|police| police.ceiling().is_some()) {
+        if guaranteed.is_ok() || class.police.as_ref().is_some_and(|police| of_policer(police).is_some()) {
             return guaranteed;
         }
         // Without a guarantee: what its flows send, if all of it goes out.

@@ -1,7 +1,7 @@
 //! Builds the scheduling tree of a policy: members, parameters, guarantees, and the resulting scheduler.
 
 use crate::diagnostic::{Diagnostic, Span, alternatives};
-use crate::guarantee::{Guarantee, LeastRate, Service};
+use crate::guarantee::{Guarantee, LeastRate};
 use crate::units::print_rate;
 use crate::value::At;
 use tidegate_core::packet::Flow;
@@ -10,13 +10,16 @@ use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyE
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Overhead, Rate};
 
-mod guarantees;
+mod ceilings;
+mod kept;
 mod members;
 mod parents;
 mod parts;
+mod rates;
 mod remarks;
 mod reservations;
 mod services;
+mod shares;
 mod slots;
 
 pub(crate) use members::{Choice, Given, Leaf, Tree, uses};
@@ -46,10 +49,9 @@ impl Tree {
         }
         let nodes = groups.len() + 1;
         let (shared, slots) = (vec![rate.clone(); nodes], vec![None; nodes]);
-        let mut services = vec![None; nodes];
-        services[0] = Some(Service { rate: LeastRate::whole(rate.value.bits_per_second()), latency: 0.0 });
         let none = Guarantee::None(String::new());
-        let (group_guarantees, class_guarantees) = (vec![none.clone(); groups.len()], vec![none; classes.len()]);
+        let (group_guarantees, class_guarantees, class_shares) =
+            (vec![none.clone(); groups.len()], vec![none; classes.len()], vec![None; classes.len()]);
         let mut tree = Tree {
             rate,
             overhead,
@@ -63,11 +65,11 @@ impl Tree {
             slots,
             group_ceilings: Vec::new(),
             class_ceilings: Vec::new(),
-            held_groups: Vec::new(),
-            services,
+            class_shares,
             group_guarantees,
             class_guarantees,
             group_offers: Vec::new(),
+            lacks: Vec::new(),
             starvations: Vec::new(),
             common_factors: Vec::new(),
         };
@@ -78,37 +80,8 @@ impl Tree {
         for position in 0..tree.order.len() {
             tree.share(Some(tree.order[position]));
         }
+        tree.guarantee();
         tree
-    }
-
-    /// Computes the guarantees of the children of `node`, and the rates that groups share.
-    fn share(&mut self, node: Option<usize>) {
-        if self.scheduler(node).kind == SchedulerKind::Dwcs {
-            self.request_slots(node);
-        }
-        let above = self.shared[slot(node)].clone();
-        let guaranteed = self.guaranteed(node);
-        for (position, (service, nominal)) in guaranteed.into_iter().enumerate() {
-            let guarantee = match &service {
-                Ok((service, None)) => Guarantee::Rate(service.rate),
-                Ok((service, Some(reason))) => Guarantee::Less(service.rate, reason.clone()),
-                Err(reason) => Guarantee::None(reason.clone()),
-            };
-            match self.children[slot(node)][position] {
-                Member::Class(class) => self.class_guarantees[class] = guarantee,
-                Member::Group(group) => {
-                    let given = &self.groups[group].0;
-                    let span = given.weight.as_ref().map_or(above.span.clone(), |weight| weight.span.clone());
-                    // A scheduler shares at least 1 kbit/s, even without a guarantee.
-                    let most = given.shape.map_or(above.value, |shape| shape.rate.min(above.value));
-                    let inherited = nominal.map_or(most, |rate| Rate::new(rate.floor()).unwrap_or(Rate::MIN));
-                    self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(At { value: inherited, span });
-                    self.group_guarantees[group] = guarantee;
-                    self.group_offers[group] = nominal.filter(|_| self.services[slot(node)].is_some());
-                    self.services[slot(Some(group))] = service.ok().map(|(service, _)| service);
-                }
-            }
-        }
     }
 
     /// Reports errors in parents, parameters and guarantees.
@@ -131,6 +104,7 @@ impl Tree {
             self.judge_services(node, findings);
             self.judge_places(node, findings);
         }
+        self.remark_on_bursts(findings);
         for (group, (given, _)) in self.groups.iter().enumerate() {
             if let (Some(rate), Some(share)) = (&given.rate, self.group_offers[group])
                 && LeastRate::whole(rate.value.bits_per_second()) > share

@@ -240,7 +240,7 @@ fn a_provider_with_a_thousand_customers_loads() {
     for customer in 0..1000 {
         let (high, low) = (customer / 256, customer % 256);
         text += &format!(
-            "[[policy.isp.group]]\nname = \"c{customer}\"\nrate = \"9 Mbit/s\"\nscheduler = \"strict-priority\"\nshape = {{ rate = \"50 Mbit/s\" }}\n\
+            "[[policy.isp.group]]\nname = \"c{customer}\"\nrate = \"9 Mbit/s\"\nscheduler = \"strict-priority\"\nshape = {{ rate = \"50 Mbit/s\", burst = \"6 kB\" }}\n\
              [[policy.isp.class]]\nname = \"v{customer}\"\nparent = \"c{customer}\"\npriority = 0\nmatch = [{{ source = \"10.{high}.{low}.0/24\", dscp = 46 }}]\n\
              shape = {{ rate = \"2 Mbit/s\", burst = \"10 kB\" }}\n\
              [[policy.isp.class]]\nname = \"d{customer}\"\nparent = \"c{customer}\"\npriority = 1\nqueues = 8\nmatch = [{{ source = \"10.{high}.{low}.0/24\" }}]\n"

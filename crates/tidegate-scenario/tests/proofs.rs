@@ -4,31 +4,42 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_core::units::Duration;
-use tidegate_scenario::proof::Proof;
+use tidegate_scenario::proof::{Proof, ProvenFlow};
 use tidegate_scenario::{Scenario, Variant, load, parse_str};
-use tidegate_sim::{Control, Experiment, run_with_changes};
+use tidegate_sim::statistics::Histogram;
+use tidegate_sim::{Control, Experiment, FlowOutcome, Outcome, run_with_changes};
 
 mod proofs {
     pub mod random;
 }
 use proofs::random;
 
-/// The longest delay of each flow in picoseconds, the first packets included; `None` for a flow that delivered nothing.
-fn longest(variant: &Variant, experiment: Experiment) -> Vec<Option<i128>> {
+/// What a variant measures, the first packets included.
+fn measured(variant: &Variant, experiment: Experiment) -> Outcome {
     let simulation = variant.simulation.as_ref().unwrap();
     let changes: Vec<_> = variant.changes.iter().map(|change| change.of_network()).collect();
     let experiment = Experiment { sample_interval: None, ..experiment };
-    let outcome =
-        run_with_changes(&simulation.network, &changes, &experiment, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
-    outcome.flows.iter().map(|flow| flow.longest.map(|(_, packet)| packet.delay.into())).collect()
+    run_with_changes(&simulation.network, &changes, &experiment, &Control::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is proven and measured of a variant: for each flow that has both, its name, the bound and the longest delay.
+/// What is proven and measured of a variant: for each flow that has both, and for each class of a port, the name, the bound and the longest delay.
 fn compared(variant: &Variant, experiment: Experiment) -> Vec<(String, i128, i128)> {
     let proof = Proof::of(variant).unwrap();
-    let names = variant.simulation.as_ref().unwrap().network.flows.iter().map(|flow| flow.name.clone());
-    let both = names.zip(&proof.flows).zip(longest(variant, experiment));
-    both.filter_map(|((name, proven), measured)| Some((name, proven.as_ref().ok()?.bound.delay, measured?))).collect()
+    let outcome = measured(variant, experiment);
+    let longest = |delays: &Histogram| delays.maximum().map(|seconds| (seconds * 1e12).round() as i128);
+    let of_flow = |(flow, proven): (&FlowOutcome, &Result<ProvenFlow, String>)| {
+        let (_, packet) = flow.longest?;
+        Some((flow.name.clone(), proven.as_ref().ok()?.bound.delay, packet.delay.into()))
+    };
+    let mut both: Vec<_> = outcome.flows.iter().zip(&proof.flows).filter_map(of_flow).collect();
+    let mut classes: Vec<_> = proof.delays_of_classes(variant).into_iter().collect();
+    classes.sort();
+    both.extend(classes.into_iter().filter_map(|((link, class), bound)| {
+        let port = &outcome.ports[link.0];
+        let name = format!("class {} at {}", port.classes[class].name, port.name);
+        Some((name, bound, longest(&port.classes[class].delays)?))
+    }));
+    both
 }
 
 fn scenarios() -> Vec<PathBuf> {
@@ -67,7 +78,9 @@ fn a_link_that_becomes_faster_brings_more_from_then_on() {
         compared(variant, variant.simulation.as_ref().unwrap().experiment)
     };
     // A slower link still brought 5 Mbit/s before.
-    let names = |found: &[(String, i128, i128)]| found.iter().map(|flow| flow.0.clone()).collect::<Vec<_>>();
+    let names = |found: &[(String, i128, i128)]| {
+        found.iter().map(|flow| flow.0.clone()).filter(|name| !name.starts_with("class ")).collect::<Vec<_>>()
+    };
     for rate in ["2", "9"] {
         let found = compared(rate);
         assert_eq!(names(&found), ["bulk", "call"], "at {rate} Mbit/s");

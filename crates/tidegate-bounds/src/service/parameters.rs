@@ -97,6 +97,34 @@ impl Node {
         let longest = children.iter().map(|child| child.longest).max().unwrap_or(0);
         Node { kind, rate, longest, windows: Windows::default(), is_literal: false, charges_early: false, children }
     }
+
+    /// True if two children surely have the same row: their terms are equal, and no row of the scheduler depends on arrivals.
+    pub fn has_same_row(&self, one: usize, other: usize) -> bool {
+        let isolates = match self.kind {
+            SchedulerKind::WeightedRoundRobin
+            | SchedulerKind::DeficitRoundRobin
+            | SchedulerKind::Wf2qPlus
+            | SchedulerKind::QuickFair
+            | SchedulerKind::SelfClocked
+            | SchedulerKind::VirtualClock
+            | SchedulerKind::ShapedVirtualClock
+            | SchedulerKind::IntegratedServices
+            | SchedulerKind::Dwcs => true,
+            SchedulerKind::Fifo
+            | SchedulerKind::StrictPriority
+            | SchedulerKind::EarliestDeadlineFirst
+            | SchedulerKind::RateControlled
+            | SchedulerKind::SparseRoundRobin => false,
+        };
+        // Only turns of packets depend on the shortest one.
+        let counts_packets = self.kind == SchedulerKind::WeightedRoundRobin;
+        let terms = |child: &Child| {
+            let shortest = if counts_packets { child.shortest } else { 0 };
+            let Child { longest, rate, weight, quantum, has_fraction, window, class, early, resumes, .. } = *child;
+            (longest, shortest, (rate, weight, quantum, has_fraction), window, class, early, resumes)
+        };
+        isolates && terms(&self.children[one]) == terms(&self.children[other])
+    }
 }
 
 /// What a child is guaranteed.

@@ -186,11 +186,16 @@ impl<'a> Rows<'a> {
         Row { guaranteed, strict: Err(PUNISHED), delay: None }
     }
 
+    /// A clock that is never ahead by more than the tolerance and a packet, so that a curve holds in every interval. The head was not due
+    /// before the packet in front of it was, which had begun: the work is late by these two, and by the part of the packet in transmission.
     pub(super) fn shaped_virtual_clock(&self) -> Row {
         if self.node.is_literal {
             return Row::none(NoBound::Because("with literal stamps a flow that is served late loses its lateness"));
         }
-        self.virtual_clock()
+        let (row, own) = (self.virtual_clock(), self.own());
+        let ahead = 2 * bits(own.longest) + bits(own.early);
+        let strict = row.guaranteed.clone().map(|curve| curve.later(up(ahead, own.rate.max(1).into())));
+        Row { strict, ..row }
     }
 
     /// Guaranteed service as a virtual clock. Of it at most `sum (L + early) + t sum r` is in profile in any `t`, whatever arrives: controlled load

@@ -146,3 +146,27 @@ fn the_figures_of_experiments_are_judged_alike() {
 fn times_are_told_to_the_picosecond() {
     assert_eq!([0, 1, 20_000_000_000, 3_000_000_000_001].map(exact), ["0 s", "0.000000000001 s", "0.02 s", "3.000000000001 s"]);
 }
+
+#[test]
+fn a_class_that_is_later_at_its_port_than_is_proven_is_told() {
+    let with = |bound: i128| {
+        let scenario = tidegate_scenario::parse_str("file.toml", FILE).unwrap();
+        let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+        let outcome = tidegate_sim::run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+        let mut run = crate::simulation_report::run_of("run", &outcome);
+        compare_classes(&mut run, &HashMap::from([((LinkId(0), 0), bound)]), &outcome);
+        let mut report = Report::new("title", World::Simulation, "file.toml");
+        report.runs.push(run);
+        let notes = note_excesses(&mut report);
+        (report.runs[0].ports[0].classes[0].bound.unwrap(), notes)
+    };
+    let (bound, notes) = with(1_000_000_000_000);
+    let longest = bound.longest_ps.unwrap();
+    assert!(bound.held && longest >= 1_000_000_000 && notes.is_empty(), "{bound:?} {notes:?}");
+    assert!(with(longest.into()).0.held);
+    let (bound, notes) = with(i128::from(longest) - 1);
+    assert!(!bound.held && bound.ratio.unwrap() > 1.0, "{bound:?}");
+    let (longest, proven) = (exact(longest), exact(longest - 1));
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].ends_with(&format!("at link `link`: a packet took {longest} there, and at most {proven} is proven.")), "{notes:?}");
+}

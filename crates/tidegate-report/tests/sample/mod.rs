@@ -183,6 +183,7 @@ fn port_result(replications: &[[Outcome; 3]]) -> PortResult {
         classes: (0..3)
             .map(|class| ClassResult {
                 cells: None,
+                bound: None,
                 name: CLASSES[class].into(),
                 offered: sum(class, replications, |outcome| outcome.offered),
                 sent: sum(class, replications, |outcome| outcome.sent),

@@ -149,7 +149,7 @@ fn on_off(OnOff { peak, length, on, off, remainder }: &OnOff, wire: &Overheads) 
 }
 
 /// What a policer passes at most, in bits on the wire of its port; `None` if it marks what is beyond its contract, which limits nothing.
-pub(super) fn of_policer(policing: &Policing) -> Option<Result<Arrival, NoBound>> {
+pub(crate) fn of_policer(policing: &Policing) -> Option<Result<Arrival, NoBound>> {
     let Contract { rate, peak_rate, excess_rate, excess_burst, peak_burst, longest_packet, conformance, violation, .. } = policing.contract;
     let usual = if policing.kind == PolicerKind::Gfr { None } else { Some(Violation::Discard) };
     if violation.or(usual) != Some(Violation::Discard) {

@@ -2,7 +2,7 @@
 
 use super::{Judge, Place, Shortfall};
 use crate::policy::Class;
-use crate::proof::ProvenQueue;
+use crate::proof::{ProvenQueue, of_policer};
 use crate::rates::unproven;
 use crate::units::{Limit, print_count, print_limit, print_size};
 use tidegate_core::registry::BufferKind;
@@ -37,7 +37,7 @@ impl Judge<'_> {
         if let Some(rates) = &link.impairment.rates {
             return Err(because(unproven(rates)));
         }
-        if class.police.as_ref().is_some_and(|police| police.ceiling().is_some()) {
+        if class.police.as_ref().is_some_and(|police| of_policer(police).is_some()) {
             return Err(because(format!("the policer of class `{}` may discard", class.name)));
         }
         if let Some(aqm) = &class.aqm {

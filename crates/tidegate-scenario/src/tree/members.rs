@@ -1,11 +1,13 @@
 //! The data of a scheduling tree: members, their parameters, and intermediate results.
 
+use super::kept::Lack;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::MemberKeys;
-use crate::guarantee::{Ceiling, Guarantee, LeastRate, Service};
+use crate::guarantee::{Ceiling, Guarantee, LeastRate};
 use crate::service::{Asked, NodeOptions};
 use crate::slots::Slots;
 use crate::value::At;
+use tidegate_bounds::curve::Arrival;
 use tidegate_core::dwcs::Request;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{FlowParameters, Parameter, Profile, ServiceClass};
@@ -129,7 +131,7 @@ pub(crate) struct Leaf {
     /// True if each queue is a place for a call: a member of the scheduler above by itself.
     pub places: bool,
     /// The most that its policer lets pass, if that discards.
-    pub admits: Option<Ceiling>,
+    pub admits: Option<Arrival>,
     /// True if it has a policer that lets everything pass.
     pub marks: bool,
 }
@@ -164,14 +166,14 @@ pub(crate) struct Tree {
     /// The most that groups and classes send; `None` if unlimited.
     pub(super) group_ceilings: Vec<Option<Ceiling>>,
     pub(super) class_ceilings: Vec<Option<Ceiling>>,
-    /// True for every group that may be suspended, by a shape of its own or below it.
-    pub(super) held_groups: Vec<bool>,
-    /// The guaranteed service of each node.
-    pub(super) services: Vec<Option<Service>>,
+    /// The part of the rate of the node above that each class has, guaranteed or not.
+    pub(super) class_shares: Vec<Option<Rate>>,
     pub(super) group_guarantees: Vec<Guarantee>,
     pub(super) class_guarantees: Vec<Guarantee>,
     /// The rate that the scheduler above offers each group.
     pub(super) group_offers: Vec<Option<LeastRate>>,
+    /// The shapes that do not pass on all that they might, and what they lack.
+    pub(super) lacks: Vec<(Member, Lack)>,
     pub(super) starvations: Vec<Starvation>,
     /// The greatest common factor of the weights below each node.
     pub(super) common_factors: Vec<u32>,

@@ -1,8 +1,8 @@
 //! The members of a scheduling tree as its schedulers are given them: of them the port is built, and from them its bounds are proven.
 
-use super::members::{Member, Tree, slot};
+use super::members::{Leaf, Member, Tree, slot};
 use std::collections::HashMap;
-use tidegate_core::scheduler::{FlowParameters, LeafSpec, NodeSpec};
+use tidegate_core::scheduler::{FlowParameters, LeafSpec, Member as Built, NodeSpec};
 use tidegate_core::units::Overhead;
 
 /// The nodes and leaves of a tree.
@@ -24,9 +24,30 @@ pub(crate) struct Parts {
     pub longest: u32,
 }
 
+impl Parts {
+    /// The group or class of a child of a node.
+    pub(super) fn member(&self, child: Built) -> Member {
+        let of_leaf = |leaf: usize| Member::Class(self.class_of_leaf[leaf]);
+        match child {
+            // Every node but the link has a member.
+            Built::Node(node) => self.members[node].unwrap_or(Member::Class(0)),
+            Built::Leaf(leaf) => of_leaf(leaf.index()),
+        }
+    }
+}
+
 impl Tree {
     /// What the schedulers of a tree without errors are given.
     pub fn parts(&self) -> Parts {
+        self.parts_with(|class| class.queues)
+    }
+
+    /// The same with one queue for each class.
+    pub(super) fn parts_of_classes(&self) -> Parts {
+        self.parts_with(|_| 1)
+    }
+
+    fn parts_with(&self, queues: impl Fn(&Leaf) -> u32) -> Parts {
         let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
         let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
         let kind = if self.is_flat() { self.flat_kind() } else { self.root.kind };
@@ -46,14 +67,15 @@ impl Tree {
             let parent = index_of(class.given.parent);
             let parameters = self.parameters(&class.given);
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
-            if class.has_node() {
+            let queues = queues(class);
+            if class.has_node() && queues > 1 {
                 let rate = self.rate_of_queues(index);
                 let node = NodeSpec::new(Some(parent), class.queue_scheduler, rate, parameters);
                 nodes.push(NodeSpec { shape: class.given.shape, ..node });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }
-            leaves.resize(leaves.len() + class.queues as usize, leaf);
+            leaves.resize(leaves.len() + queues as usize, leaf);
             class_of_leaf.resize(leaves.len(), index);
         }
         let places = self.classes.iter().map(|class| class.places).collect();

@@ -1,8 +1,9 @@
 //! Warns of legal but unlikely trees: rounds of seconds, deadlines that one packet breaks, members that may starve.
 
+use super::kept::Lack;
 use super::members::{Member, Starvation, Tree, slot};
-use crate::diagnostic::Diagnostic;
-use crate::units::{print_duration, print_time};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::units::{print_duration, print_size, print_time};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::Parameter;
 use tidegate_core::units::PICOSECONDS_PER_SECOND;
@@ -67,16 +68,44 @@ impl Tree {
         }
     }
 
+    /// Warns of the first shape whose burst or tolerance is too small to wait for a turn, with the number of the others.
+    pub(super) fn remark_on_bursts(&self, findings: &mut Vec<Diagnostic>) {
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return;
+        }
+        let remedy = |&(member, lack): &(Member, Lack)| {
+            let given = self.given(member);
+            let (shape, at) = (given.shape.as_ref()?, given.shape_at.clone()?);
+            let help = match lack {
+                Lack::Burst(enough) if shape.peak.is_none() => {
+                    format!("add burst = \"{}\" to its shape, or more", print_size(enough.div_ceil(8)))
+                }
+                Lack::Burst(_) => "raise `burst` or `maximum_burst` of its shape".to_owned(),
+                Lack::Tolerance(enough) => {
+                    format!("add delay_variation_tolerance = \"{}\" to its shape, or more", print_time(enough.unsigned_abs()))
+                }
+                Lack::Unbounded | Lack::Dual(_) => return None,
+            };
+            let (role, guarantee) = match member {
+                Member::Group(group) => ("group", &self.group_guarantees[group]),
+                Member::Class(class) => ("class", &self.class_guarantees[class]),
+            };
+            let most = guarantee.rate().map_or("no rate".to_owned(), |rate| format!("{rate} and no more"));
+            let because = lack.because(shape, self.scheduler(given.parent).kind.name());
+            Some((at, format!("{role} `{}` is guaranteed {most}, because {because}", given.name), help))
+        };
+        let mut all = self.lacks.iter().filter_map(remedy);
+        if let Some((at, problem, help)) = all.next() {
+            findings.push(Diagnostic::warning(at, problem + &in_other_places(all.count())).help(help));
+        }
+    }
+
     /// Warns of the first member that may starve, with the number of the others.
     pub fn remark_on_starvation(&self) -> Option<Diagnostic> {
         let role = |member: Member| if matches!(member, Member::Group(_)) { "group" } else { "class" };
         let Starvation { first, starved } = *self.starvations.first()?;
         let (above, below) = (self.given(first), self.given(starved));
-        let others = match self.starvations.len() - 1 {
-            0 => String::new(),
-            1 => "; so it is in one other place".to_owned(),
-            others => format!("; so it is in {others} other places"),
-        };
+        let others = in_other_places(self.starvations.len() - 1);
         let problem = format!(
             "{} `{}` goes before {} `{}`, and nothing limits it: while it sends, nothing is left{others}",
             role(first),
@@ -88,6 +117,15 @@ impl Tree {
         let help = "limit what goes first to less than there is: shape it, or police it and discard, as in \
                     police = { policer = \"gcra\", rate = \"2 Mbit/s\", burst = \"10 kB\" }";
         Some(Diagnostic::warning(at, problem).help(help))
+    }
+}
+
+/// The end of a warning that holds for this many others.
+fn in_other_places(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => "; so it is in one other place".to_owned(),
+        others => format!("; so it is in {others} other places"),
     }
 }
 

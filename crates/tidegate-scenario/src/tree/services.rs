@@ -1,11 +1,9 @@
-//! What the members of a node ask of shaped virtual clocks, alone and in the port of integrated services, and what they are guaranteed there.
+//! What the members of a node ask of shaped virtual clocks, alone and in the port of integrated services.
 
-use super::guarantees::{LITERAL, Offer};
 use super::members::{Given, Member, Tree, chosen, slot};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::guarantee::{LeastRate, Service};
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{Marks, OutOfProfile, Parameter, ServiceClass, Stamping};
+use tidegate_core::scheduler::{Marks, Parameter, ServiceClass};
 
 impl Tree {
     /// Reports options and keys without effect, and services without a rate or a profile that they need.
@@ -100,48 +98,5 @@ impl Tree {
 
     fn has_places(&self, child: Member) -> bool {
         matches!(child, Member::Class(class) if self.classes[class].places)
-    }
-
-    /// Offers of integrated services. Guaranteed service waits for one packet. Controlled load also waits for what guaranteed service sends at
-    /// once: a packet of each of its members, and what their tolerances let go early.
-    pub(super) fn offers_by_service(&self, node: Option<usize>, service: Service, children: &[Member]) -> Vec<Result<Offer, String>> {
-        let options = self.scheduler(node).options.intserv;
-        let longest = self.bits_of_longest();
-        let class = |child: Member| self.given(child).class.as_ref().map_or(ServiceClass::default(), |at| at.value);
-        let rate = |child: Member| self.given(child).rate.as_ref().map_or(0, |at| at.value.bits_per_second());
-        let sum = |wanted: ServiceClass| {
-            let members = children.iter().filter(|&&child| class(child) == wanted);
-            members.fold(0u64, |sum, &child| sum.saturating_add(rate(child)))
-        };
-        let (guaranteed, all) =
-            (sum(ServiceClass::Guaranteed), sum(ServiceClass::Guaranteed).saturating_add(sum(ServiceClass::ControlledLoad)));
-        let seconds = |child: Member| self.given(child).tolerance.as_ref().map_or(0.0, |at| at.value.picoseconds() as f64 / 1e12);
-        let above = children.iter().filter(|&&child| class(child) == ServiceClass::Guaranteed);
-        let at_once: f64 = above.map(|&child| longest + rate(child) as f64 * seconds(child)).sum();
-        let offer = |&child: &Member| {
-            if self.has_places(child) {
-                return Err("each call gets what admission gives it".to_owned());
-            }
-            let (needed, wait) = match class(child) {
-                ServiceClass::Guaranteed => (guaranteed, longest / service.rate.bits_per_second()),
-                ServiceClass::ControlledLoad => {
-                    let left = service.rate.bits_per_second() - guaranteed as f64;
-                    (all, if left > 0.0 { (at_once + longest) / left } else { f64::INFINITY })
-                }
-                ServiceClass::BestEffort => return Err("best effort gets what the other services leave".to_owned()),
-            };
-            if options.stamp == Stamping::Literal {
-                return Err(LITERAL.to_owned());
-            }
-            if service.rate < LeastRate::whole(needed) {
-                return Err(format!("the rates below {} add up to more than the {} that it is guaranteed", self.name(node), service.rate));
-            }
-            let (rate, wait) = (LeastRate::whole(rate(child)), service.latency + wait);
-            // A flow that is charged for idle capacity may be starved later, so no latency holds.
-            let is_charged = options.out_of_profile == OutOfProfile::Charge;
-            let latency = if is_charged { f64::INFINITY } else { wait + longest / rate.bits_per_second() };
-            Ok(Offer { rate, latency, wait, whole: None })
-        };
-        children.iter().map(offer).collect()
     }
 }

@@ -1,9 +1,9 @@
 //! Converts the requests of nodes under `dwcs` to slots, judges whether they can be met, and collects the bounds of all nodes.
 
-use super::guarantees::of_queue;
 use super::members::{Leaf, Member, Tree, chosen, slot};
 use crate::choice::Admission;
 use crate::diagnostic::Diagnostic;
+use crate::guarantee::{Guarantee, LeastRate};
 use crate::slots::{MemberBounds, NodeBounds, Slots, print_part};
 use tidegate_core::dwcs::{Request, Utilisation, Verdict, resolve};
 use tidegate_core::registry::SchedulerKind;
@@ -111,13 +111,29 @@ impl Tree {
         });
         let name = node.map_or("link".to_owned(), |group| format!("group `{}`", self.groups[group].0.name));
         let (scheduler, rate) = (self.scheduler(node).kind, self.shared[slot(node)].value);
-        let (slots, guaranteed) = (self.slots[slot(node)].clone(), self.services[slot(node)].map(|service| service.rate));
+        let guaranteed = match node {
+            None => Some(LeastRate::whole(rate.bits_per_second())),
+            Some(group) => self.group_guarantees[group].rate(),
+        };
+        let slots = self.slots[slot(node)].clone();
         NodeBounds { name, scheduler, rate, guaranteed, is_link: node.is_none(), slots, members: members.collect() }
     }
 
     /// The rate that the queues of a class share.
     pub(super) fn rate_of_queues(&self, class: usize) -> Rate {
         let shared = self.shared[slot(self.classes[class].given.parent)].value;
-        self.class_guarantees[class].rate().and_then(|rate| Rate::new(rate.floor()).ok()).unwrap_or(shared)
+        self.class_shares[class].unwrap_or(shared)
     }
+}
+
+/// The guarantee of each queue of a class whose queues share `slots`.
+fn of_queue(rate: Option<LeastRate>, slots: Option<&Slots>) -> Guarantee {
+    let part = || {
+        let rate = rate.ok_or("the class has none")?;
+        let slots = slots.ok_or("its request cannot be met")?;
+        slots.keeps_rates()?;
+        let part = slots.streams[0].least_service().ok_or("its window tolerates every loss")?;
+        rate.part(part.ticks, part.of).ok_or("its share is less than 1 bit/s")
+    };
+    part().map_or_else(|reason: &str| Guarantee::None(reason.to_owned()), Guarantee::Rate)
 }

@@ -11,8 +11,9 @@ use tidegate_bounds::quantity::{NoBound, PICOBITS, times, up};
 use tidegate_bounds::service::{Child, Node, Windows};
 use tidegate_bounds::source;
 use tidegate_core::dwcs::{Early, resolve};
+use tidegate_core::packet::Flow;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{FlowParameters, LeafSpec, NodeSpec, OutOfProfile, Setup, Shares, Stamping};
+use tidegate_core::scheduler::{FlowParameters, LeafSpec, Member as Built, NodeSpec, OutOfProfile, Setup, Shares, Stamping};
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::Rate;
 
@@ -51,6 +52,20 @@ impl<'a> Members<'a> {
         let queue_of_leaf = class_of_leaf.iter().map(number).collect();
         let longest = 8 * u64::from(parts.longest);
         Members { parts, traffic, below, queue_of_leaf, longest }
+    }
+
+    /// The children of a node.
+    pub(crate) fn children(&self, node: usize) -> Vec<Built> {
+        let child = |below: &Below| match *below {
+            Below::Node(node) => Built::Node(node),
+            Below::Leaf(leaf) => Built::Leaf(Flow(leaf as u32)),
+        };
+        self.below[node].iter().map(child).collect()
+    }
+
+    /// The longest frame on this wire, in bits.
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest
     }
 
     /// The place among the children of the link of a class with one queue.

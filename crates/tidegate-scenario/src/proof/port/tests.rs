@@ -106,7 +106,7 @@ fn fair_queueing_and_virtual_clocks_by_their_rates() {
         ("scfq", 700_000_000, Some(1_833_333_334)),
         ("qfq", 3_421_225_472, Some(4_087_892_139)),
         ("virtual-clock", 100_000_000, None),
-        ("svc", 100_000_000, None),
+        ("svc", 100_000_000, Some(1_433_333_334)),
     ] {
         let row = row(scheduler);
         assert_eq!(pieces(&row.guaranteed), [(1_500_000, guaranteed)], "{scheduler}");
