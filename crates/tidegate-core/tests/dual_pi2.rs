@@ -93,7 +93,7 @@ impl Observer<()> for Log {
     }
 }
 
-/// Packets of 1250 bytes every this many microseconds for 20 s, classic ones that cannot be marked and low-latency ones; 0 for none.
+/// Packets of 1250 bytes this many microseconds apart, for 20 s, classic ones that cannot be marked and low-latency ones; 0 for none.
 fn run(gaps: [u64; 2]) -> [Side; 2] {
     let mut arrivals = Vec::new();
     for (flow, gap) in [0, 1].into_iter().zip(gaps) {
