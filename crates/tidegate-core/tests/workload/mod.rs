@@ -313,6 +313,8 @@ impl<'a, S: Scheduler> Link<'a, S> {
                     changing.wishes[flow] = wishes;
                 }
             }
+            // It accepts anything: without a priority a flow has the side of its place.
+            Verb::Refused(_) if kind == SchedulerKind::DualQueue => {}
             Verb::Refused(flow) => {
                 // More than the link, where a rate may be left out, and none where a guaranteed service needs one.
                 let rate = (kind.requires().is_empty() && kind != SchedulerKind::IntegratedServices).then_some(Rate::MAX);
@@ -326,7 +328,7 @@ impl<'a, S: Scheduler> Link<'a, S> {
                     if kind.accepts().contains(&Parameter::Weight) { FlowParameters { weight: Some(0), ..nothing } } else { nothing };
                 let place = Flow(self.places[flow % flows] as u32);
                 let refused = self.scheduler.change(self.now, place, &wrong).is_err();
-                let accepts_anything = [SchedulerKind::Fifo, SchedulerKind::SparseRoundRobin, SchedulerKind::DualQueue].contains(&kind);
+                let accepts_anything = [SchedulerKind::Fifo, SchedulerKind::SparseRoundRobin].contains(&kind);
                 assert!(refused || accepts_anything, "{} accepts anything", kind.name());
             }
             Verb::Visit(wishes) => {
