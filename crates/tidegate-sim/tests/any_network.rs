@@ -157,7 +157,7 @@ fn any_link(index: usize) -> impl Strategy<Value = Link> {
             setup.policers[0] = policed.map(|bits| PolicerKind::Gcra.build(&Contract::new(rate(bits), 1500)).unwrap());
             let propagation = Duration::from_microseconds(microseconds);
             let mut link = link(&format!("link {index}"), index, (index + 1) % NODES, propagation, setup);
-            (link.impairment, link.cells) = (Impairment { loss: random_loss(loss), mark_above }, cells);
+            (link.impairment, link.cells) = (Impairment { loss: random_loss(loss), mark_above, ..Impairment::default() }, cells);
             if let Kind::Adapter(adapter) = kind {
                 (link.port.overhead, link.adapter) = (Overhead::Aal5, Some(adapter));
             }
