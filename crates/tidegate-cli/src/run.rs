@@ -17,7 +17,7 @@ use tidegate_scenario::promise::Measured;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_scenario::{PolicyChange, Simulation, Variant};
-use tidegate_sim::{Control, FlowOutcome, Outcome, SimulationError};
+use tidegate_sim::{Control, FlowOutcome, Link, Network, Outcome, SimulationError};
 
 /// What `tidegate run` takes.
 #[derive(Args)]
@@ -92,6 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         })?;
         let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
+        report.notes.extend(disturbance_notes(&simulation.network, &outcome, variant_name));
         let mut run = run_of(&variant.name, &outcome);
         run.changes = changes::simulated_results(&variant.changes, &outcome);
         if let Some(proof) = &proof {
@@ -110,6 +111,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let exceeded = proven::tell(&excesses, "file");
     presented.map(|_| exceeded)
+}
+
+/// What came late and twice over each link, in all replications.
+fn disturbance_notes(network: &Network, outcome: &Outcome, variant: Option<&str>) -> Vec<String> {
+    let prefix = variant.map_or_else(String::new, |name| format!("{name}: "));
+    let disturbed = network.links.iter().enumerate().filter(|(_, link)| link.impairment.disturbance.is_some());
+    let note = |(index, link): (usize, &Link)| {
+        let ports = || outcome.replications.iter().map(|run| &run.ports[index]);
+        let late: u64 = ports().map(|port| port.late.packets).sum();
+        let twice: u64 = ports().map(|port| port.duplicated.packets).sum();
+        format!(
+            "{prefix}Link {}: {late} packets came late, and {twice} came twice; copies count as delivered, but not as offered.",
+            link.name
+        )
+    };
+    disturbed.map(note).collect()
 }
 
 /// Notes on the colours that ports decide. On ATM, cells carry them.

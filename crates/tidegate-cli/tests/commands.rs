@@ -242,6 +242,17 @@ fn a_packet_later_than_is_proven_ends_with_4_after_the_results() {
 }
 
 #[test]
+fn what_came_late_and_twice_is_said() {
+    let folder = Folder::new("disturbed");
+    let text = "[policy.p]\nrate = \"10 Mbit/s\"\n[simulation]\nduration = \"10 s\"\n[[link]]\nname = \"line\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n\
+        reorder = { share = \"10 %\", by = \"5 ms\" }\nduplicate = \"100 %\"\n[[flow]]\nname = \"f\"\npath = [\"line\"]\n\
+        source = { kind = \"cbr\", rate = \"800 kbit/s\", packet = \"100 B\", random_phase = false }\npromise = { delay = \"9 ms\" }\n";
+    let output = expect(0, &["run", &folder.file("disturbed.toml", text)]);
+    assert!(output.contains("packets came late, and 10000 came twice"), "{output}");
+    assert!(expect(0, &["bounds", &folder.path("disturbed.toml")]).contains("packets pass its link late or twice"));
+}
+
+#[test]
 fn a_broken_promise_ends_with_1() {
     let table = expect(1, &["run", "scenarios/quickstart.toml", "--variant", "without the policy"]);
     assert!(table.contains("BROKEN"));

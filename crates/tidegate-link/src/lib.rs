@@ -1,4 +1,4 @@
-//! The link behind a port: its propagation delay, its random losses, and its rates if they vary.
+//! The link behind a port: its propagation delay, its random losses, its rates if they vary, and what comes late or twice.
 //!
 //! A [`Link`] has a delay and losses, and a [`DelayLine`] carries packets along it. Rates that vary are for the port. Neither reads a clock: the caller passes the
 //! time, so a replay loses the same packets as live interfaces do.
@@ -16,9 +16,11 @@
 #![warn(missing_docs)]
 
 mod delay_line;
+mod disturbance;
 mod link;
 mod loss;
 
 pub use delay_line::{DelayLine, Full, InFlight};
+pub use disturbance::{Disturbance, DisturbanceStream, Disturbed};
 pub use link::{Extent, Link};
 pub use loss::{GilbertElliott, Loss, LossModel, LossStream};

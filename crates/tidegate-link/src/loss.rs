@@ -96,10 +96,10 @@ impl Loss {
 }
 
 /// Probabilities are counted in billionths.
-const BILLION: u64 = 1_000_000_000;
+pub(crate) const BILLION: u64 = 1_000_000_000;
 
 /// 2^64 times a probability, rounded down: too low by less than 2^-64.
-fn threshold(billionths: u64) -> u128 {
+pub(crate) fn threshold(billionths: u64) -> u128 {
     (u128::from(billionths) << 64) / u128::from(BILLION)
 }
 
@@ -150,7 +150,7 @@ impl LossStream {
 }
 
 /// Spreads stream numbers over all bits. Odd: the fraction of the square root of 3.
-const STREAM_SPREAD: u64 = 0xbb67_ae85_84ca_a73b;
+pub(crate) const STREAM_SPREAD: u64 = 0xbb67_ae85_84ca_a73b;
 
 #[cfg(test)]
 mod tests {

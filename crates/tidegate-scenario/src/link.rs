@@ -4,7 +4,9 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{GilbertElliottTable, LinkTable, PolicyLinkTable};
 use crate::units::{Ratio, print_ratio};
 use crate::value::{At, Block};
-use tidegate_link::{GilbertElliott, Loss, LossModel};
+use tidegate_core::units::Duration;
+use tidegate_link::{Disturbance, GilbertElliott, Loss, LossModel};
+use tidegate_sim::time::LONGEST_DURATION;
 
 /// The losses of a link as they are written: at most one of the two.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +80,23 @@ fn chances(table: &GilbertElliottTable) -> GilbertElliott {
         loss_in_good: chance(&table.loss_in_good, 0),
         loss_in_bad: chance(&table.loss_in_bad, 1_000_000_000),
     }
+}
+
+/// The reordering and duplication of a simulated link, if there is any.
+pub(crate) fn disturbance(table: &LinkTable, seed: u64, findings: &mut Vec<Diagnostic>) -> Option<Disturbance> {
+    if let Some(by) = table.reorder.as_ref().map(|reorder| &reorder.by) {
+        if by.value == Duration::ZERO {
+            findings.push(
+                by.error("packets that are late by nothing overtake nothing").help("write a time like \"5 ms\", or remove `reorder`"),
+            );
+        } else if by.value > LONGEST_DURATION {
+            findings.push(by.error("a delay of more than 26 days cannot be simulated").help("write a shorter time"));
+        }
+    }
+    let late = table.reorder.as_ref().map_or(0, |reorder| reorder.share.billionths());
+    let extra = table.reorder.as_ref().map_or(Duration::ZERO, |reorder| reorder.by.value);
+    let twice = table.duplicate.as_ref().map_or(0, |share| share.billionths());
+    (late > 0 || twice > 0).then(|| Disturbance::new(late, extra, twice, seed))?
 }
 
 /// The losses in words.

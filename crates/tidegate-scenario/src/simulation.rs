@@ -8,7 +8,7 @@ use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
-use crate::link::WrittenLoss;
+use crate::link::{WrittenLoss, disturbance};
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::rates::{judged, varying};
@@ -317,7 +317,8 @@ impl Building<'_> {
             // Judged with the policy.
             (None, rates) => rates.and_then(|rates| varying(rates, port.rate, &mut Vec::new())),
         };
-        Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0), rates }
+        let disturbance = disturbance(table, seed, self.findings);
+        Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0), rates, disturbance }
     }
 
     fn node(&mut self, name: &Name) -> usize {

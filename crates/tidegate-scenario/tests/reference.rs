@@ -55,6 +55,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`gilbert_elliott` of a link", "GilbertElliottTable"),
     ("`rates` of a link", "RatesTable"),
     ("`steps` of `rates`", "RateStepTable"),
+    ("`reorder` of a link", "ReorderTable"),
     ("`cells` of a policy", "CellsTable"),
     ("`transfer` of `cells`", "TransferTable"),
     ("`[[policy.NAME.class]]`", "ClassTable"),

@@ -14,7 +14,7 @@ use tidegate_core::port::{PortSetup, VaryingRate};
 use tidegate_core::registry::AnyScheduler;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead};
-use tidegate_link::Loss;
+use tidegate_link::{Disturbance, Loss};
 
 /// What is simulated.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ impl Link {
     }
 }
 
-/// Losses, congestion marks, and rates that vary.
+/// Losses, congestion marks, rates that vary, reordering and duplication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Impairment {
     /// Random loss on the link, less than 1 in all, and the seed. A lost packet has been
@@ -109,6 +109,8 @@ pub struct Impairment {
     /// The rates of the link from the start of the simulation, if they vary; the rate of the port's setup is not used then. Not where cells are sent, and
     /// not where calls are admitted.
     pub rates: Option<VaryingRate>,
+    /// Packets that come late, so that others overtake them, and packets that come twice. Not where cells are sent.
+    pub disturbance: Option<Disturbance>,
 }
 
 /// Packets from one source that take one path.
@@ -208,6 +210,12 @@ impl Network {
         before.iter().filter(|before| before.impairment.loss == this.impairment.loss).count()
     }
 
+    /// The number of links before this one with the same disturbance and seed.
+    pub(crate) fn same_disturbance_before(&self, link: usize) -> usize {
+        let [before @ .., this] = &self.links[..=link] else { return 0 };
+        before.iter().filter(|before| before.impairment.disturbance == this.impairment.disturbance).count()
+    }
+
     fn check_links(&self) -> Result<(), Problem> {
         let mut names = HashSet::new();
         for (index, link) in self.links.iter().enumerate() {
@@ -228,6 +236,10 @@ impl Network {
             if link.impairment.rates.is_some() && (link.cells || link.adapter.is_some() || link.admission.is_some()) {
                 let problem = "its rate varies, and cells have slots of one length, and admission gives one rate away";
                 return refuse("rates", problem.into(), "one rate where cells are sent or calls are admitted".into());
+            }
+            if link.impairment.disturbance.is_some() && (link.cells || link.adapter.is_some()) {
+                let problem = "its packets come late or twice, and cells of a connection keep their order".into();
+                return refuse("disturbance", problem, "an undisturbed link where cells are sent".into());
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
                 return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());
@@ -351,6 +363,10 @@ impl Network {
                         format!("flow {} does not start anew", spec.name),
                         "sources that the clock drives, without a stop",
                     );
+                }
+                if let Some(link) = spec.path.iter().map(|link| &self.links[link.0]).find(|link| link.impairment.disturbance.is_some()) {
+                    let problem = format!("packets may come late or twice over link {}, also after their call has ended", link.name);
+                    return refuse("flows", problem, "undisturbed links on the paths of calls");
                 }
                 if let Some(path) = &calls.brokered {
                     if let Err(problem) = self.check_brokered(calls, flow, path) {

@@ -74,7 +74,9 @@ impl<'a> Simulation<'a> {
         let mut sources = Sources::new(network, experiment, routes, replication);
         let connections = Connections::new(network, experiment, routes, replication);
         let (links, driven) = link::build(network, course, experiment, replication);
-        let mut agenda = Agenda::new(driven.len(), links.len(), network.flows.len(), connections.slow_hosts(), !network.calls.is_empty());
+        let late_links = link::late_links(&links);
+        let link_ends = links.len() + late_links.len();
+        let mut agenda = Agenda::new(driven.len(), link_ends, network.flows.len(), connections.slow_hosts(), !network.calls.is_empty());
         for (index, flow) in network.flows.iter().enumerate() {
             agenda.set_source(index, sources.first(index, flow.start.picoseconds()));
         }
@@ -85,7 +87,8 @@ impl<'a> Simulation<'a> {
         let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network));
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
-        let mut plane = DataPlane { agenda, links, driven, flights, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
+        let mut plane =
+            DataPlane { agenda, links, driven, flights, late_links, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
         Simulation { network, course, replication, warm_up, end, plane, sources, connections, signalling, changes: Vec::new() }
     }
@@ -143,8 +146,8 @@ impl<'a> Simulation<'a> {
         let Simulation { plane, sources, connections, signalling, .. } = self;
         match plane.agenda.due(slot) {
             Due::Port(port) => plane.serve(now, plane.driven[port] as usize),
-            Due::LinkEnd(link) => {
-                if let Some((hop, packet)) = plane.land(now, link) {
+            Due::LinkEnd(list) => {
+                if let Some((hop, packet)) = plane.land(now, list) {
                     connections.receive(now, hop, packet, plane);
                 }
             }
@@ -170,7 +173,7 @@ impl<'a> Simulation<'a> {
         let Simulation { network, course, replication, end, plane, connections, signalling, changes, .. } = self;
         let mut flows = Vec::with_capacity(network.flows.len());
         for (meter, flow) in plane.flows.meters.into_iter().zip(&network.flows) {
-            let (emitted, accounted) = (meter.emitted, meter.gone());
+            let (emitted, accounted) = (meter.emitted + meter.duplicated(), meter.gone());
             let Some(statistics) = meter.finish(end, &flow.path) else {
                 let place = format!("flow {}", flow.name);
                 return Err(SimulationError::NotConserved { replication, place, emitted, accounted });

@@ -9,8 +9,10 @@ use tidegate_atm::adapter::{AdapterSetup, Encapsulation};
 use tidegate_cells::{CLASSES as PRIORITIES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::policer::Contract;
+use tidegate_core::port::{RateStep, VaryingRate};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::{Duration, Overhead};
+use tidegate_link::Disturbance;
 use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::tcp::{Application, CongestionKind, EcnMode, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{
@@ -145,8 +147,11 @@ fn any_link(index: usize) -> impl Strategy<Value = Link> {
     let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2f64];
     let mark_above = prop::option::of(0u64..20_000);
     let kind = prop_oneof![5 => Just(Kind::Packets), 3 => Just(Kind::Cells), 3 => any_adapter().prop_map(Kind::Adapter)];
-    (scheduler, buffer, policer, 500_000u64..5_000_000, 1u32..30, 0u64..20_000, loss, mark_above, kind).prop_map(
-        move |(scheduler, buffer, policed, bits, packets, microseconds, loss, mark_above, kind)| {
+    let disturbance = prop::option::of((0u64..400_000_000, 0u64..9_000, 0u64..400_000_000));
+    let outage = prop::option::of((1u64..90, 1u64..90));
+    let behind = (loss, disturbance, outage);
+    (scheduler, buffer, policer, 500_000u64..5_000_000, 1u32..30, 0u64..20_000, behind, mark_above, kind).prop_map(
+        move |(scheduler, buffer, policed, bits, packets, microseconds, (loss, disturbance, outage), mark_above, kind)| {
             let cells = matches!(kind, Kind::Cells);
             // A few packets' worth of cells.
             let packets = if cells { 20 * packets } else { packets };
@@ -158,6 +163,16 @@ fn any_link(index: usize) -> impl Strategy<Value = Link> {
             let propagation = Duration::from_microseconds(microseconds);
             let mut link = link(&format!("link {index}"), index, (index + 1) % NODES, propagation, setup);
             (link.impairment, link.cells) = (Impairment { loss: random_loss(loss), mark_above, ..Impairment::default() }, cells);
+            if matches!(kind, Kind::Packets) {
+                let micros = Duration::from_microseconds;
+                let disturbed = |(late, by, twice)| Disturbance::new(late, micros(by), twice, 1);
+                link.impairment.disturbance = disturbance.and_then(disturbed);
+                let step = |at, rate| RateStep { at: Duration::from_milliseconds(at), rate };
+                link.impairment.rates = outage.and_then(|(begin, length)| {
+                    let steps = vec![step(0, Some(rate(bits))), step(begin, None), step(begin + length, Some(rate(bits / 2)))];
+                    VaryingRate::new(steps, Some(Duration::from_milliseconds(begin + 2 * length))).ok()
+                });
+            }
             if let Kind::Adapter(adapter) = kind {
                 (link.port.overhead, link.adapter) = (Overhead::Aal5, Some(adapter));
             }

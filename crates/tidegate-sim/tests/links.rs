@@ -2,10 +2,11 @@
 
 mod networks;
 
-use networks::{fifo, flow, header, one_link, rate};
+use networks::dumbbell::{dumbbell, scenario_a};
+use networks::{fifo, flow, header, one_link, random_loss, rate};
 use tidegate_core::port::{RateStep, VaryingRate};
 use tidegate_core::units::Duration;
-use tidegate_link::{GilbertElliott, Loss, LossStream};
+use tidegate_link::{Disturbance, DisturbanceStream, GilbertElliott, Loss, LossStream};
 use tidegate_sim::source::{Capture, Cbr};
 use tidegate_sim::{CapturePacket, Control, Experiment, Network, Outcome, Source, run};
 
@@ -49,6 +50,43 @@ fn a_port_of_cells_has_one_rate() {
     network.links[0].impairment.rates = VaryingRate::new(steps, None).ok();
     network.links[0].cells = true;
     assert_eq!(network.check().unwrap_err().key, "rates");
+}
+
+/// All packets come twice, and a tenth of them 2 ms late: the counts agree, and those overtaken are seen.
+#[test]
+fn late_and_doubled_packets_are_counted() {
+    let source = Source::Cbr(Cbr { rate: rate(1_000_000), length: 125, random_phase: false });
+    let mut network = one_link(fifo(8_000_000, 9), vec![flow("flow", source, 0, &[0])]);
+    let disturbance = Disturbance::new(100_000_000, microseconds(2_500), 1_000_000_000, 1).unwrap();
+    network.links[0].impairment.disturbance = Some(disturbance);
+    let outcome = simulate(&network);
+    let mut stream = DisturbanceStream::new(disturbance, 0);
+    let late: Vec<bool> = (0..10_000).map(|_| stream.disturbs_next().is_late).collect();
+    let run = &outcome.replications[0];
+    let (flow, port) = (&run.flows[0], &run.ports[0]);
+    assert_eq!((flow.offered.packets, flow.duplicated.packets, port.duplicated.packets), (10_000, 10_000, 10_000));
+    let count = late.iter().filter(|late| **late).count() as u64;
+    assert!(count > 800 && port.late.packets == 2 * count, "{count} {:?}", port.late);
+    // A late packet, at least one of whose two successors is not late, comes behind one that was emitted later; so does its copy.
+    let overtaken = late.windows(3).filter(|next| next[0] && !(next[1] && next[2])).count() as u64;
+    assert!(flow.reordered.abs_diff(2 * overtaken) <= 4, "{} of {overtaken}", flow.reordered);
+    assert_eq!(flow.delivered.packets + flow.in_network.packets, 20_000);
+    assert_eq!(flow.delays.maximum(), Some(125e-6 + 2.5e-3));
+}
+
+/// Over two links, with a late list on each, and a connection whose acknowledgements are disturbed too.
+#[test]
+fn connections_live_with_late_and_doubled_segments() {
+    let mut network = dumbbell(2, 20_000_000, Duration::from_milliseconds(10), 60_000, scenario_a);
+    for link in &mut network.links {
+        link.impairment.disturbance = Disturbance::new(20_000_000, microseconds(3_000), 20_000_000, 1);
+        link.impairment.loss = random_loss(0.002);
+    }
+    let outcome = simulate(&network);
+    let flow = &outcome.replications[0].flows[0];
+    assert!(flow.duplicated.packets > 50 && flow.reordered > 30, "{:?} {}", flow.duplicated, flow.reordered);
+    let tcp = flow.tcp.as_ref().unwrap();
+    assert!(tcp.delivered > 500_000, "{}", tcp.delivered);
 }
 
 /// Bursts take the packets that the stream of the seed names, by their number on the link.

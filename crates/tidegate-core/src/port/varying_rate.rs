@@ -2,8 +2,8 @@
 //!
 //! **Law.** A transmission ends when the bits that the link has carried since its start make up its length: the exact integral of the rate,
 //! rounded up to a picosecond. What is rounded up is credited to a transmission that follows at once, so back-to-back packets fill a step to its end.
-//! **Source.** A variable-rate server: H. Sariowan, R. Cruz and G. Polyzos, "SCED: a generalized scheduling policy", IEEE/ACM Transactions on
-//! Networking 7, 1999, section 2; traces of rates as in K. Winstein, A. Sivaraman and H. Balakrishnan, "Stochastic forecasts", NSDI 2013.
+//! **Source.** None for the integral. Traces of delivery opportunities: R. Netravali and others, "Mahimahi: accurate record-and-replay for HTTP",
+//! USENIX ATC 2015.
 //! **State.** 24 bytes per step, and the place in them.
 //! **Cost.** Per packet a constant, and a constant per step that ends during its transmission. No division but after a silence of a whole period.
 //! **RTL twin.** None.

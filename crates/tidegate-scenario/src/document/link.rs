@@ -91,6 +91,18 @@ pub struct RateStepTable {
     pub rate: At<StepRate>,
 }
 
+/// Packets that come late, so that others overtake them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderTable {
+    /// The share of packets that come late, each independently of all others.
+    #[schemars(extend("examples" = ["1 %"]))]
+    pub share: At<Ratio>,
+    /// How much later than the others they come. Late packets keep their order.
+    #[schemars(extend("examples" = ["5 ms"]))]
+    pub by: At<Duration>,
+}
+
 /// A link in one direction, with the output port that feeds it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -121,6 +133,12 @@ pub struct LinkTable {
     /// Losses in bursts, in place of `loss`.
     #[schemars(extend("default" = "the policy's", "examples" = [{ "good_to_bad": "0.1 %", "bad_to_good": "25 %" }]))]
     pub gilbert_elliott: Option<Block<GilbertElliottTable>>,
+    /// Packets that come late, so that others overtake them. The random numbers are those of the policy's `link.seed`.
+    #[schemars(extend("default" = "none", "examples" = [{ "share": "1 %", "by": "5 ms" }]))]
+    pub reorder: Option<Block<ReorderTable>>,
+    /// The share of packets that come twice, each independently of all others; the copy comes right behind.
+    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
+    pub duplicate: Option<At<Ratio>>,
     /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
     #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
     pub mark_above: Option<At<Bytes>>,

@@ -176,7 +176,8 @@ pub(super) fn line(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<A
     let LinkId(number) = bundle.links[hop];
     let link = &queues.network.links[number];
     let overhead = link.overhead();
-    if overhead == Overhead::Aal5 && (link.cells || link.adapter.is_some()) {
+    // A copy comes with its original, and late packets among others.
+    if overhead == Overhead::Aal5 && (link.cells || link.adapter.is_some()) || link.impairment.disturbance.is_some() {
         return None;
     }
     let rate = queues.highest_rate(LinkId(number));

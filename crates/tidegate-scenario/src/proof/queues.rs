@@ -121,6 +121,8 @@ impl<'a> Queues<'a> {
             Some("it admits calls, and its rates change with them")
         } else if of.impairment.rates.is_some() {
             Some("the rate of its link varies")
+        } else if of.impairment.disturbance.is_some() {
+            Some("packets pass its link late or twice")
         } else {
             None
         }

@@ -24,11 +24,14 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
         accounted += held_or_lost(state);
         plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet.length));
     }
+    let late = plane.late_links.iter().flat_map(|(_, flying)| plane.flights.on(*flying));
+    late.for_each(|in_flight| accounted.add(in_flight.packet.length));
     let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
     check_connections(plane, connections, network).map_err(not_conserved)?;
     let (meters, reverse) = (&plane.flows.meters, &plane.flows.reverse_path.meters);
     accounted += meters.iter().map(|flow| flow.delivered()).chain(reverse.iter().map(|meter| meter.delivered)).sum();
-    let emitted: Volume = meters.iter().map(|flow| flow.emitted).chain(reverse.iter().map(|meter| meter.emitted)).sum();
+    let of_flows = meters.iter().map(|flow| flow.emitted + flow.duplicated());
+    let emitted: Volume = of_flows.chain(reverse.iter().map(|meter| meter.emitted + meter.duplicated)).sum();
     if accounted == emitted { Ok(()) } else { Err(not_conserved(("the network".into(), emitted, accounted))) }
 }
 
@@ -55,9 +58,9 @@ fn check_connections(plane: &DataPlane, connections: &Connections, network: &Net
         if sent != emitted {
             return Err((place(), sent, emitted));
         }
-        let AckMeter { emitted, delivered, lost } = *back;
+        let AckMeter { emitted, duplicated, delivered, lost } = *back;
         if back.under_way().is_none() {
-            return Err((place(), emitted, delivered + lost));
+            return Err((place(), emitted + duplicated, delivered + lost));
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::events::Events;
 pub(super) enum Due {
     /// The port with this slot may transmit.
     Port(usize),
-    /// The first packet on the link of this number reaches its far end.
+    /// The first packet of the list of this number reaches the far end of its link: the lists of all links, then those of late packets.
     LinkEnd(usize),
     /// The source of the flow of this number emits, or a timer of its connection fires.
     Source(usize),

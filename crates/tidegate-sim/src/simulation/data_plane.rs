@@ -6,7 +6,7 @@
 use super::adapter::AdapterCell;
 use super::admitting_ports::AdmittingPorts;
 use super::agenda::Agenda;
-use super::flights::Flights;
+use super::flights::{Flights, Flying};
 use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
 use super::packet::{InFlight, InTransit, PacketMeta};
@@ -17,7 +17,7 @@ use crate::time::NEVER;
 use tidegate_core::packet::{Colour, Flow, Packet};
 use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
-use tidegate_link::LossStream;
+use tidegate_link::{Disturbed, LossStream};
 
 pub(super) struct DataPlane<'a> {
     pub agenda: Agenda,
@@ -25,6 +25,8 @@ pub(super) struct DataPlane<'a> {
     /// The links whose ports have events, in the order of their slots.
     pub driven: Vec<u32>,
     pub flights: Flights<InFlight>,
+    /// The late packets on links that reorder: the link and its list.
+    pub late_links: Vec<(u32, Flying)>,
     pub flows: Flows<'a>,
     pub end: u64,
     /// Up to where events are being played.
@@ -41,19 +43,26 @@ impl DataPlane<'_> {
         self.flows.routes.hops[cursor as usize]
     }
 
-    /// The first packet on a link reaches the far end. Returns it if that is an end of its connection.
+    /// The first packet of a list reaches the far end of its link. Returns it if that is an end of its connection.
     #[inline]
-    pub(super) fn land(&mut self, now: u64, link: usize) -> Option<(Hop, InTransit)> {
-        let Some((InFlight { packet, .. }, next)) = self.flights.pop(&mut self.links[link].flying) else {
-            self.agenda.set_link_end(link, NEVER);
+    pub(super) fn land(&mut self, now: u64, list: usize) -> Option<(Hop, InTransit)> {
+        let (link, flying) = match list.checked_sub(self.links.len()) {
+            None => (list, &mut self.links[list].flying),
+            Some(late) => (self.late_links[late].0 as usize, &mut self.late_links[late].1),
+        };
+        let Some((InFlight { packet, .. }, next)) = self.flights.pop(flying) else {
+            self.agenda.set_link_end(list, NEVER);
             return None;
         };
-        self.agenda.set_link_end(link, next.map_or(NEVER, |next| next.arrives));
+        self.agenda.set_link_end(list, next.map_or(NEVER, |next| next.arrives));
         let hop = self.hop(packet.meta.cursor);
         if hop.comes_as_cells {
             self.arrive_as_cells(now, self.links[link].rest.pace, packet);
         } else if hop.link == ENDPOINT {
             return Some((hop, packet));
+        } else if hop.link == SINK {
+            // Over a link that reorders, deliveries are counted when they happen.
+            self.flows.deliver(now, hop.flow, &packet);
         } else {
             self.arrive(now, packet);
         }
@@ -298,11 +307,59 @@ impl DataPlane<'_> {
     #[inline]
     fn forward(&mut self, link: usize, packet: InTransit, leaves: u64) {
         let hop = self.hop(packet.meta.cursor);
-        if self.loses(link, hop, packet.meta, packet.length) {
+        let is_lost = self.loses(link, hop, packet.meta, packet.length);
+        if let LinkPort::Driven(port) = &self.links[link].port
+            && port.disturbance.is_some()
+        {
+            return self.forward_disturbed(link, packet, leaves, is_lost);
+        }
+        if is_lost {
             self.packet_hops += 1;
             return self.flows.transmitted(hop);
         }
         self.carry(link, packet, leaves);
+    }
+
+    /// The same on a link that some packets pass late, and some twice.
+    #[cold]
+    fn forward_disturbed(&mut self, link: usize, packet: InTransit, leaves: u64, is_lost: bool) {
+        let hop = self.hop(packet.meta.cursor);
+        self.packet_hops += 1;
+        self.flows.transmitted(hop);
+        let (links, propagation) = (self.links.len(), self.links[link].propagation);
+        let LinkPort::Driven(port) = &mut self.links[link].port else { return };
+        let Some(disturbed) = &mut port.disturbance else { return };
+        let Disturbed { is_late, is_twice } = disturbed.stream.disturbs_next();
+        if is_lost {
+            return;
+        }
+        let copies = 1 + u32::from(is_twice);
+        let (list, arrives) = if is_late {
+            (0..copies).for_each(|_| disturbed.late.add(packet.length));
+            (links + disturbed.late_list, leaves + propagation + disturbed.extra)
+        } else {
+            (link, leaves + propagation)
+        };
+        if is_twice {
+            disturbed.duplicated.add(packet.length);
+            let copy = self.flows.duplicate(hop, packet);
+            self.fly(list, copy, arrives);
+        }
+        self.fly(list, packet, arrives);
+    }
+
+    /// Puts a packet behind those of a list, the last of which arrives no later. It is delivered when it arrives, even to a sink.
+    fn fly(&mut self, list: usize, packet: InTransit, arrives: u64) {
+        let hop = self.hop(packet.meta.cursor);
+        if hop.link == SINK && arrives >= self.end {
+            return self.flows.deliver_late(arrives, hop.flow, &packet);
+        }
+        let links = self.links.len();
+        let flying = if list < links { &mut self.links[list].flying } else { &mut self.late_links[list - links].1 };
+        if flying.is_empty() {
+            self.agenda.set_link_end(list, arrives);
+        }
+        self.flights.push(flying, InFlight { arrives, packet });
     }
 
     /// The same for a packet that the link does not lose.

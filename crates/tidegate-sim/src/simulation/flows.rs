@@ -86,6 +86,18 @@ impl<'a> Flows<'a> {
         }
     }
 
+    /// A link makes a copy of a packet on its way to this hop.
+    #[cold]
+    pub(super) fn duplicate(&mut self, hop: Hop, packet: InTransit) -> InTransit {
+        let InTransit { mut meta, length, .. } = packet;
+        if hop.flow & BACK == 0 {
+            self.meters[hop.flow as usize].duplicate(length, meta.is_tagged());
+        } else {
+            meta.flags = self.reverse_path.duplicate(hop.flow & !BACK, meta.flags, length);
+        }
+        InTransit { meta, ..packet }
+    }
+
     /// A packet has left the port before this hop.
     #[inline]
     pub(super) fn transmitted(&mut self, hop: Hop) {

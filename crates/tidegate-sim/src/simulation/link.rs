@@ -20,7 +20,7 @@ use tidegate_core::classifier::{Class, Classifier};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Counters, Port, Volume};
 use tidegate_core::units::Time;
-use tidegate_link::LossStream;
+use tidegate_link::{DisturbanceStream, LossStream};
 
 /// How long the release of a brokered call waits before it looks again, in picoseconds: the golden part of a millisecond, which falls into step with no
 /// source of whole milliseconds.
@@ -60,10 +60,25 @@ pub(super) struct DrivenPort {
     pub kind: PortKind,
     pub slot: usize,
     pub loss: Option<LossStream>,
+    pub disturbance: Option<Box<DisturbedLink>>,
     /// What was lost on the link, and at a port of cells.
     pub lost: Volume,
     /// True if packets may reach the far end with another code point or colour than they left the port with.
     pub rewrites: bool,
+}
+
+/// A link that some packets pass late, and some twice.
+pub(super) struct DisturbedLink {
+    pub stream: DisturbanceStream,
+    /// How much later the late packets come, in picoseconds.
+    pub extra: u64,
+    /// The late packets on the link, in order: by the number of the list among those of all links.
+    pub late_list: usize,
+    /// What has been late, and what has come twice.
+    pub late: Volume,
+    pub duplicated: Volume,
+    /// The same at the end of the warm-up.
+    before: (Volume, Volume),
 }
 
 /// What contends at a port that is driven by events.
@@ -80,10 +95,11 @@ pub(super) enum PortKind {
 pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment, replication: u32) -> (Vec<LinkState>, Vec<u32>) {
     let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
     let mut driven = Vec::new();
+    let mut late_lists = 0;
     let is_watched = watched(network);
     let links = network.links.iter().enumerate().map(|(index, link)| {
         let impairment = &link.impairment;
-        let is_sound = impairment.loss.is_none() && impairment.rates.is_none();
+        let is_sound = impairment.loss.is_none() && impairment.rates.is_none() && impairment.disturbance.is_none();
         let is_plain = !link.cells && link.adapter.is_none() && is_sound && !is_watched[index] && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
@@ -93,8 +109,20 @@ pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment,
                     let stream = loss_stream(network.same_loss_before(index), experiment.seed, replication);
                     LossStream::new(loss, stream)
                 });
+                let disturbance = impairment.disturbance.map(|disturbance| {
+                    let stream = loss_stream(network.same_disturbance_before(index), experiment.seed, replication);
+                    late_lists += 1;
+                    Box::new(DisturbedLink {
+                        stream: DisturbanceStream::new(disturbance, stream),
+                        extra: disturbance.extra().picoseconds(),
+                        late_list: late_lists - 1,
+                        late: Volume::default(),
+                        duplicated: Volume::default(),
+                        before: Default::default(),
+                    })
+                });
                 let (kind, slot) = (PortKind::of(link, mark_above), driven.len() - 1);
-                LinkPort::Driven(Box::new(DrivenPort { kind, slot, loss, lost: Volume::default(), rewrites: link.rewrites() }))
+                LinkPort::Driven(Box::new(DrivenPort { kind, slot, loss, disturbance, lost: Volume::default(), rewrites: link.rewrites() }))
             },
             LinkPort::Fifo,
         );
@@ -107,6 +135,12 @@ pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment,
         LinkState { port, flying: Flying::default(), propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
     });
     (links.collect(), driven)
+}
+
+/// The links that packets may be late on, in the order of their lists of late packets.
+pub(super) fn late_links(links: &[LinkState]) -> Vec<(u32, Flying)> {
+    let is_disturbed = |link: &LinkState| matches!(&link.port, LinkPort::Driven(port) if port.disturbance.is_some());
+    (0..).zip(links).filter(|(_, link)| is_disturbed(link)).map(|(number, _)| (number, Flying::default())).collect()
 }
 
 /// By link, true if a greedy source looks at its queue at the instant of every change, which takes events.
@@ -167,10 +201,12 @@ impl LinkState {
         self.advance(now);
         let (counters, queued) = self.accounts();
         self.rest.meter.restart(now, &counters, queued);
-        if let LinkPort::Driven(port) = &mut self.port
-            && let PortKind::Adapter(adapter) = &mut port.kind
-        {
+        let LinkPort::Driven(port) = &mut self.port else { return };
+        if let PortKind::Adapter(adapter) = &mut port.kind {
             adapter.restart();
+        }
+        if let Some(disturbed) = &mut port.disturbance {
+            disturbed.before = (disturbed.late, disturbed.duplicated);
         }
     }
 
@@ -241,13 +277,14 @@ impl LinkState {
 
     pub(super) fn finish(self, end: u64) -> PortStatistics {
         let (counters, queued) = self.accounts();
-        let cells = match self.port {
-            LinkPort::Driven(driven) => match driven.kind {
-                PortKind::Adapter(adapter) => adapter.records(),
-                PortKind::Packets { .. } | PortKind::Cells(_) => Vec::new(),
-            },
-            LinkPort::Fifo(_) => Vec::new(),
+        let statistics = self.rest.meter.finish(end, &counters, queued);
+        let LinkPort::Driven(driven) = self.port else { return statistics };
+        let cells = match driven.kind {
+            PortKind::Adapter(adapter) => adapter.records(),
+            PortKind::Packets { .. } | PortKind::Cells(_) => Vec::new(),
         };
-        PortStatistics { cells, ..self.rest.meter.finish(end, &counters, queued) }
+        let disturbed = driven.disturbance.as_ref().map(|link| (link.late - link.before.0, link.duplicated - link.before.1));
+        let (late, duplicated) = disturbed.unwrap_or_default();
+        PortStatistics { cells, late, duplicated, ..statistics }
     }
 }

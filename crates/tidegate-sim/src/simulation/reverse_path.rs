@@ -38,6 +38,12 @@ impl ReversePath {
         self.messages[place as usize]
     }
 
+    /// A link makes a copy of a packet. Returns the place of the copy's message.
+    pub(super) fn duplicate(&mut self, connection: u32, place: u32, length: u32) -> u32 {
+        self.meters[connection as usize].duplicated.add(length);
+        self.put(self.messages[place as usize])
+    }
+
     pub(super) fn lose(&mut self, connection: u32, place: u32, length: u32) {
         self.take(place);
         self.meters[connection as usize].lost.add(length);

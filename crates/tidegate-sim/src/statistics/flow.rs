@@ -19,6 +19,8 @@ pub struct FlowStatistics {
     pub tagged: Tagged,
     /// What was under path at the end, in queues and on links.
     pub in_network: Volume,
+    /// The copies that links made of packets. Each is delivered, lost or in the network like any packet, beside what was offered.
+    pub duplicated: Volume,
     /// Packets delivered after one that was emitted later.
     pub reordered: u64,
     /// What was lost at each link of the path, by reason.
@@ -109,10 +111,13 @@ pub(crate) struct FlowMeter {
     pub(crate) emitted: Volume,
     delivered: Volume,
     lost: Volume,
+    /// Copies that links made, and those of them that the sender had tagged.
+    duplicated: [Volume; 2],
     /// What of them the sender had tagged.
     tagged: Tagged,
     /// The part of them before the end of the warm-up.
     emitted_before: Volume,
+    duplicated_before: Volume,
     delivered_before: Volume,
     tagged_before: Tagged,
     warm_up: u64,
@@ -141,8 +146,10 @@ impl FlowMeter {
             emitted: Volume::default(),
             delivered: Volume::default(),
             lost: Volume::default(),
+            duplicated: [Volume::default(); 2],
             tagged: Tagged::default(),
             emitted_before: Volume::default(),
+            duplicated_before: Volume::default(),
             delivered_before: Volume::default(),
             tagged_before: Tagged::default(),
             warm_up,
@@ -166,6 +173,15 @@ impl FlowMeter {
         self.emitted.add(length);
         if is_tagged {
             self.tagged.offered.add(length);
+        }
+    }
+
+    /// A link makes a copy of a packet.
+    #[cold]
+    pub(crate) fn duplicate(&mut self, length: u32, is_tagged: bool) {
+        self.duplicated[0].add(length);
+        if is_tagged {
+            self.duplicated[1].add(length);
         }
     }
 
@@ -238,6 +254,7 @@ impl FlowMeter {
 
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
+        self.duplicated_before = self.duplicated[0];
         self.tagged_before.offered = self.tagged.offered;
         self.dropped.fill(Dropped::default());
         self.lost_on_links.fill(Volume::default());
@@ -246,10 +263,11 @@ impl FlowMeter {
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
         let gone = self.delivered + self.lost;
-        let in_network = left(self.emitted, gone)?;
+        let (all, all_tagged) = (self.emitted + self.duplicated[0], self.tagged.offered + self.duplicated[1]);
+        let in_network = left(all, gone)?;
         // Neither more of what was tagged nor more of what was not.
-        left(left(self.emitted, self.tagged.offered)?, left(self.delivered, self.tagged.delivered)?)?;
-        left(self.tagged.offered, self.tagged.delivered)?;
+        left(left(all, all_tagged)?, left(self.delivered, self.tagged.delivered)?)?;
+        left(all_tagged, self.tagged.delivered)?;
         let tagged = Tagged {
             offered: self.tagged.offered - self.tagged_before.offered,
             delivered: self.tagged.delivered - self.tagged_before.delivered,
@@ -259,6 +277,7 @@ impl FlowMeter {
             delivered: self.delivered - self.delivered_before,
             tagged,
             in_network,
+            duplicated: self.duplicated[0] - self.duplicated_before,
             reordered: self.reordered,
             dropped: path.iter().copied().zip(self.dropped).collect(),
             lost_on_links: path.iter().copied().zip(self.lost_on_links).filter(|(_, lost)| lost.packets > 0).collect(),
@@ -272,6 +291,11 @@ impl FlowMeter {
 
     pub(crate) fn delivered(&self) -> Volume {
         self.delivered
+    }
+
+    /// The copies that links made since the start of the simulation.
+    pub(crate) fn duplicated(&self) -> Volume {
+        self.duplicated[0]
     }
 
     /// Everything delivered or lost since the start of the simulation.

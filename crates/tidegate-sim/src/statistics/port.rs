@@ -35,6 +35,10 @@ pub struct PortStatistics {
     pub classes: Vec<ClassStatistics>,
     /// What happened to the cells of each class, if the port is that of an ATM adapter; empty if not.
     pub cells: Vec<CellRecord>,
+    /// What came late to the end of the link, so that others could overtake it.
+    pub late: Volume,
+    /// What came twice to the end of the link; each copy counts as offered at the next port.
+    pub duplicated: Volume,
 }
 
 /// The measurements of one class of a port in one replication, from the end of the warm-up.
@@ -258,6 +262,8 @@ impl PortMeter {
             }),
             classes: self.classes,
             cells: Vec::new(),
+            late: Volume::default(),
+            duplicated: Volume::default(),
         }
     }
 }

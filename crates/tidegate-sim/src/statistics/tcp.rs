@@ -76,6 +76,8 @@ pub(crate) struct Measured {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckMeter {
     pub emitted: Volume,
+    /// Copies that links made.
+    pub duplicated: Volume,
     pub delivered: Volume,
     pub lost: Volume,
 }
@@ -84,6 +86,7 @@ impl AckMeter {
     /// What is under way; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn under_way(&self) -> Option<Volume> {
         let gone = self.delivered + self.lost;
-        (gone.packets <= self.emitted.packets && gone.bytes <= self.emitted.bytes).then(|| self.emitted - gone)
+        let all = self.emitted + self.duplicated;
+        (gone.packets <= all.packets && gone.bytes <= all.bytes).then(|| all - gone)
     }
 }
