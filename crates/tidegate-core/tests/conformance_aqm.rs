@@ -234,7 +234,6 @@ fn every_aqm_keeps_the_laws() {
 fn a_port_asks_as_the_laws_say() {
     let schedulers = [SchedulerKind::Fifo, SchedulerKind::DeficitRoundRobin, SchedulerKind::StrictPriority];
     let buffers = [BufferKind::TailDrop, BufferKind::LongestQueuePushOut];
-    let mut pushed_out = 0;
     for &kind in AqmKind::ALL {
         let (mut dropped, mut pushed_out) = (0, 0);
         for (seed, order) in (0..).zip(schedulers) {
@@ -287,7 +286,6 @@ fn a_port_asks_as_the_laws_say() {
         }
         assert!(dropped > 0 && pushed_out > 0, "{}: {dropped} dropped and {pushed_out} pushed out are no test", kind.name());
     }
-    assert!(pushed_out > 0, "the buffers have overflowed");
 }
 
 #[test]

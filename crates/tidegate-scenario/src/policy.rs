@@ -2,10 +2,10 @@
 
 use crate::aqm::{QueueManagement, aqms};
 use crate::cells::{adapter, judge as judge_cells};
-use crate::choice::{NodeReading, SchedulerName};
+use crate::choice::NodeReading;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::document::{ClassTable, DwcsTable, IntServTable, PolicyTable};
+use crate::document::{ClassTable, PolicyTable};
 use crate::guarantee::Guarantee;
 use crate::link::WrittenLoss;
 use crate::overhead::MOST_OVERHEAD;
@@ -15,7 +15,7 @@ use crate::proof::of_policer;
 use crate::rates::{judged, unproven, varying};
 use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
-use crate::service::{Asked, NodeOptions};
+use crate::service::Asked;
 use crate::slots::NodeBounds;
 use crate::tree::{Choice, Given, Leaf, Parts, Tree, find_parents, uses};
 use crate::units::{Limit, Ratio, print_size};
@@ -392,11 +392,11 @@ impl<'a> Resolution<'a> {
 
     fn tree(&mut self, policers: &[Option<Policing>]) -> Option<Tree> {
         let parents = find_parents(&self.table.group, &self.table.class, self.findings)?;
-        let root = choice(&self.table.scheduler, &self.table.dwcs, &self.table.intserv);
+        let root = Choice::of(&self.table.scheduler, &self.table.dwcs, &self.table.intserv);
         let mut groups = Vec::new();
         for (table, parent) in self.table.group.iter().zip(parents.of_groups) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
-            groups.push((Given { parent, shape, ..Given::of(table.keys()) }, choice(&table.scheduler, &table.dwcs, &table.intserv)));
+            groups.push((Given { parent, shape, ..Given::of(table.keys()) }, Choice::of(&table.scheduler, &table.dwcs, &table.intserv)));
         }
         let mut classes = Vec::new();
         for ((table, parent), police) in self.table.class.iter().zip(parents.of_classes).zip(policers) {
@@ -577,14 +577,6 @@ impl<'a> Resolution<'a> {
 
 /// The name of the added class.
 const DEFAULT: &str = "default";
-
-fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>, intserv: &Option<Block<IntServTable>>) -> Choice {
-    let options = NodeOptions::of(dwcs, intserv);
-    match scheduler {
-        Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()), options },
-        None => Choice { kind: SchedulerKind::Fifo, at: None, options },
-    }
-}
 
 /// The overhead per frame and the minimum packet unit of the link.
 pub(crate) fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Overhead {

@@ -114,6 +114,7 @@ impl Node {
             | SchedulerKind::StrictPriority
             | SchedulerKind::EarliestDeadlineFirst
             | SchedulerKind::RateControlled
+            | SchedulerKind::DualQueue
             | SchedulerKind::SparseRoundRobin => false,
         };
         // Only turns of packets depend on the shortest one.

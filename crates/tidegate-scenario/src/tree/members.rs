@@ -1,12 +1,13 @@
 //! The data of a scheduling tree: members, their parameters, and intermediate results.
 
 use super::kept::Lack;
+use crate::choice::SchedulerName;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::document::MemberKeys;
+use crate::document::{DwcsTable, IntServTable, MemberKeys};
 use crate::guarantee::{Ceiling, Guarantee, LeastRate};
 use crate::service::{Asked, NodeOptions};
 use crate::slots::Slots;
-use crate::value::At;
+use crate::value::{At, Block};
 use tidegate_bounds::curve::Arrival;
 use tidegate_core::dwcs::Request;
 use tidegate_core::registry::SchedulerKind;
@@ -120,6 +121,17 @@ pub(crate) struct Choice {
     pub kind: SchedulerKind,
     pub at: Option<Span>,
     pub options: NodeOptions,
+}
+
+impl Choice {
+    /// The scheduler of a node with these keys; first in, first out without any.
+    pub fn of(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>, intserv: &Option<Block<IntServTable>>) -> Choice {
+        let options = NodeOptions::of(dwcs, intserv);
+        match scheduler {
+            Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()), options },
+            None => Choice { kind: SchedulerKind::Fifo, at: None, options },
+        }
+    }
 }
 
 /// A class: its keys, its queues, and the scheduler among them.
