@@ -148,6 +148,12 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if self.remarks.is_empty() { Remark::KEEP } else { self.remarks.of(self.classifier.class_of(flow), colour) }
     }
 
+    /// True if a class has an AQM. The world that holds the bytes of packets then reads their code points of congestion notification, and marks them.
+    #[inline]
+    pub fn has_aqm(&self) -> bool {
+        self.datapath.aqms.are_used()
+    }
+
     /// The link's rate.
     pub fn rate(&self) -> Rate {
         self.rate

@@ -12,11 +12,12 @@ use crate::watch::{Frame, StageObserver, TakenIn, Watch, remark};
 use std::io;
 use std::os::fd::BorrowedFd;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Ecn, Packet, Part};
 use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
+use tidegate_wire::{LinkType, ecn};
 
 pub(crate) struct Direction<R, T, O> {
     receiver: R,
@@ -125,7 +126,12 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let flow = port.classifier().classify(header);
             let mut watch = Watch::new(recorder, pool, observer);
-            port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+            let ecn = match slot {
+                Some(slot) if port.has_aqm() => ecn(LinkType::Ethernet, watch.bytes(slot, length)),
+                _ => Ecn::NotEct,
+            };
+            let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
+            port.offer_packet(packet, &mut watch);
             if let (Some(colour), Some(slot)) = (watch.queued(), slot) {
                 without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
             }

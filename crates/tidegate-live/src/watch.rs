@@ -9,7 +9,7 @@ use tidegate_core::remark::Remark;
 use tidegate_core::scheduler::Scheduler;
 use tidegate_core::units::Time;
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::{LinkType, rewrite};
+use tidegate_wire::{LinkType, mark, rewrite};
 
 /// The payload of a packet of a live port: the slot of its bytes, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +104,11 @@ impl<'a, O> Watch<'a, O> {
         Watch { recorder, pool, observer, queued: None }
     }
 
+    /// The bytes of a frame.
+    pub(crate) fn bytes(&mut self, slot: u32, length: u32) -> &[u8] {
+        self.pool.packet_mut(slot, length)
+    }
+
     /// The colour of the latest packet that was queued, if one was.
     pub(crate) fn queued(&self) -> Option<Colour> {
         self.queued
@@ -129,6 +134,14 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
     fn marked(&mut self, now: Time, packet: &Packet<Frame>, from: Colour) {
         self.recorder.marked(now, packet, from);
         self.observer.marked(now, packet, from);
+    }
+
+    fn congestion_marked(&mut self, now: Time, packet: &Packet<Frame>) {
+        if packet.payload.slot() != Frame::NO_SLOT {
+            mark(LinkType::Ethernet, self.pool.packet_mut(packet.payload.slot(), packet.length));
+        }
+        self.recorder.congestion_marked(now, packet);
+        self.observer.congestion_marked(now, packet);
     }
 
     #[inline]

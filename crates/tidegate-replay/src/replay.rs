@@ -10,12 +10,12 @@ use std::cmp::Reverse;
 use std::io::{self, BufRead, Write};
 use tidegate_atm::adapter::CellRecord;
 use tidegate_atm::cell::CELL;
-use tidegate_core::packet::{Colour, Packet};
+use tidegate_core::packet::{Colour, Ecn, Packet, Part};
 use tidegate_core::port::{Counters, Switched, Transmission, Volume};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{DelayLine, InFlight, Link};
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::rewrite;
+use tidegate_wire::{mark, rewrite};
 
 mod error;
 mod port;
@@ -135,7 +135,9 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         let colour = Colour::of(&header);
         let flow = port.classifier().classify(&header);
         let length = record.length;
-        port.offer(clock.now, flow, length, colour, Box::new(Frame { number, record, colour }), &mut watcher);
+        let ecn = port.ecn(arrivals.interfaces()[record.interface].link, &record.data);
+        let frame = Box::new(Frame { number, record, colour });
+        port.offer(Packet { flow, length, arrival: clock.now, colour, part: Part::Whole, ecn, payload: frame }, &mut watcher);
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
         next = arrivals.next(&mut progress)?;
     }
@@ -234,6 +236,9 @@ fn write_out<W: Write, X: Write>(
         let link_type = interfaces[frame.record.interface].link;
         if !rewrite(link_type, &mut frame.record.data, port.remark(packet.flow, packet.colour)) {
             watcher.without_fields += 1;
+        }
+        if packet.ecn == Ecn::Ce {
+            mark(link_type, &mut frame.record.data);
         }
         let frame = &packet.payload;
         let comment = (packet.colour != frame.colour)

@@ -113,6 +113,16 @@ const fn fold(total: u32) -> u16 {
 
 static CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
+/// Keeps the checksum of an IPv4 header, the first 16 bits of which were `before`, in step with what they are now.
+pub(crate) fn update(header: &mut [u8], before: u16) {
+    let after = u16::from_be_bytes([header[0], header[1]]);
+    if before != after {
+        let old = u16::from_be_bytes([header[10], header[11]]);
+        let new = !add(add(!old, !before), after);
+        header[10..12].copy_from_slice(&new.to_be_bytes());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,10 @@
 //! Frames: header parsing, remarks, checksums and segmentation.
 //!
 //! [`parse`] turns the bytes of a frame into the [`Header`](tidegate_core::classifier::Header) that a classifier looks at. IP
-//! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port.
+//! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port, [`mark`] the marks of its AQMs.
 
 pub mod checksum;
+mod ecn;
 mod found;
 mod link;
 mod network;
@@ -11,6 +12,7 @@ mod parse;
 mod remark;
 pub mod segment;
 
+pub use ecn::{ecn, mark};
 pub use found::Places;
 pub use link::LinkType;
 pub use parse::{locate, parse};

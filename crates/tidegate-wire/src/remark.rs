@@ -48,12 +48,7 @@ pub fn rewrite(link: LinkType, frame: &mut [u8], remark: Remark) -> bool {
 fn rewrite_v4(header: &mut [u8], dscp: CodePoint) {
     let before = u16::from_be_bytes([header[0], header[1]]);
     header[1] = dscp.of(header[1] >> 2) << 2 | header[1] & 0b11;
-    let after = u16::from_be_bytes([header[0], header[1]]);
-    if before != after {
-        let old = u16::from_be_bytes([header[10], header[11]]);
-        let new = !checksum::add(checksum::add(!old, !before), after);
-        header[10..12].copy_from_slice(&new.to_be_bytes());
-    }
+    checksum::update(header, before);
 }
 
 /// The traffic class is the second half of the first byte and the first half of the second.

@@ -22,6 +22,7 @@ use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::checksum;
 use tidegate_wire::segment::SuperFrameKind;
 
+mod marked;
 mod probed;
 
 /// Counts the allocations of each thread.

@@ -10,12 +10,12 @@ use crate::capture::{Interface, Record};
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
 use tidegate_atm::reassembly::Delivery;
 use tidegate_core::classifier::Classifier;
-use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
 use tidegate_core::port::{Counters, Port, PortSetup, Switched, Transition, Transmission, Unbalanced};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Link, LossStream};
-use tidegate_wire::parse;
+use tidegate_wire::{LinkType, ecn, parse};
 
 /// What a replay sends its packets through.
 #[derive(Clone, Debug)]
@@ -159,10 +159,16 @@ impl ReplayPort {
         switched
     }
 
-    pub(super) fn offer(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, frame: Box<Frame>, watcher: &mut Watcher) {
+    /// The code point of a frame, if the port has an AQM that may mark it.
+    pub(super) fn ecn(&self, link: LinkType, frame: &[u8]) -> Ecn {
+        if matches!(self, ReplayPort::Packets(port) if port.has_aqm()) { ecn(link, frame) } else { Ecn::NotEct }
+    }
+
+    pub(super) fn offer(&mut self, packet: Packet<Box<Frame>>, watcher: &mut Watcher) {
         match self {
-            ReplayPort::Packets(port) => port.offer(now, flow, length, colour, frame, watcher),
+            ReplayPort::Packets(port) => port.offer_packet(packet, watcher),
             ReplayPort::Cells(cells) => {
+                let Packet { flow, length, arrival: now, colour, payload: frame, .. } = packet;
                 let slot = cells.base_slot + now.since(cells.base).picoseconds().div_ceil(cells.slot.picoseconds());
                 cells.port.offer(now, slot, flow, length, colour, frame, watcher);
             }
