@@ -19,8 +19,7 @@ use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Overhead, Rate};
 use tidegate_link::{Link, Loss, LossStream};
-use tidegate_wire::checksum;
-use tidegate_wire::segment::SuperFrameKind;
+use tidegate_wire::{checksum, segment::SuperFrameKind};
 
 mod marked;
 mod probed;
