@@ -52,6 +52,19 @@ fn rfc_8985_the_probe_is_new_data_if_there_is_some_whatever_the_window() {
 }
 
 #[test]
+fn rfc_8985_one_probe_at_a_time() {
+    let mut sender = last_of_transfer(&probing(), 10);
+    play(
+        &mut sender,
+        "@200 ack 9  ->
+         timer       -> 11
+         @450 ack 10 ->",
+    );
+    // 10 and 11 are in flight, and the probe: the timer, which waits for 131.25 ms and 362.5; another probe would be due after 262.5.
+    assert_eq!(sender.deadline(), 943_750 * (MS / 1000));
+}
+
+#[test]
 fn rfc_8985_a_single_segment_waits_for_a_delayed_acknowledgement_and_for_the_timer_at_most() {
     // Twice 100 ms and 200 ms; the timer waits for 100 ms and four times a deviation of 50 ms.
     let sender = last_of_transfer(&probing(), 1);
