@@ -463,8 +463,9 @@ impl CongestionControl for Bbr3 {
         self.on_loss(flight)
     }
 
-    fn on_ecn(&mut self, _flight: &Flight) -> Option<u64> {
-        None
+    /// The mark is answered, so that its echo ends; the model does not use it.
+    fn on_ecn(&mut self, flight: &Flight) -> Option<u64> {
+        Some(flight.cwnd)
     }
 
     fn on_rate_sample(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
