@@ -37,9 +37,10 @@ const COMPOSED: [&str; 4] = ["shaped-drr", "tree-drr", "shaped-tree-drr", "tree-
 /// Schedulers that shape and are measured with more demand than the port can serve, too.
 const OVERLOADED: [&str; 2] = ["overloaded-rate-controlled", "layered-rate-controlled"];
 
-/// Every registered scheduler, and some of them composed or overloaded.
+/// Every registered scheduler of many flows, and some of them composed or overloaded. The coupled queues are two.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(COMPOSED).chain(OVERLOADED)
+    let of_many = SchedulerKind::ALL.iter().filter(|kind| **kind != SchedulerKind::DualQueue);
+    of_many.map(|kind| kind.name()).chain(COMPOSED).chain(OVERLOADED)
 }
 
 /// Builds the named scheduler for backlogged flows and runs it for two packets per flow.
