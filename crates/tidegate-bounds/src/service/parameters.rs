@@ -100,23 +100,19 @@ impl Node {
 
     /// True if two children surely have the same row: their terms are equal, and no row of the scheduler depends on arrivals.
     pub fn has_same_row(&self, one: usize, other: usize) -> bool {
-        let isolates = match self.kind {
+        // Of any other scheduler each row is computed by itself.
+        let isolates = matches!(
+            self.kind,
             SchedulerKind::WeightedRoundRobin
-            | SchedulerKind::DeficitRoundRobin
-            | SchedulerKind::Wf2qPlus
-            | SchedulerKind::QuickFair
-            | SchedulerKind::SelfClocked
-            | SchedulerKind::VirtualClock
-            | SchedulerKind::ShapedVirtualClock
-            | SchedulerKind::IntegratedServices
-            | SchedulerKind::Dwcs => true,
-            SchedulerKind::Fifo
-            | SchedulerKind::StrictPriority
-            | SchedulerKind::EarliestDeadlineFirst
-            | SchedulerKind::RateControlled
-            | SchedulerKind::DualQueue
-            | SchedulerKind::SparseRoundRobin => false,
-        };
+                | SchedulerKind::DeficitRoundRobin
+                | SchedulerKind::Wf2qPlus
+                | SchedulerKind::QuickFair
+                | SchedulerKind::SelfClocked
+                | SchedulerKind::VirtualClock
+                | SchedulerKind::ShapedVirtualClock
+                | SchedulerKind::IntegratedServices
+                | SchedulerKind::Dwcs
+        );
         // Only turns of packets depend on the shortest one.
         let counts_packets = self.kind == SchedulerKind::WeightedRoundRobin;
         let terms = |child: &Child| {
