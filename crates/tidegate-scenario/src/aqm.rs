@@ -1,6 +1,6 @@
 //! Builds the AQMs of a policy's classes from their keys.
 
-use crate::choice::{AqmChoice, AqmName};
+use crate::choice::{AqmChoice, AqmName, chosen_by_files};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::{AqmTable, PolicyTable, RedCurveTable, RedCurvesTable};
 use crate::tree::Tree;
@@ -70,7 +70,7 @@ fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<QueueMa
         parameters = read(table)?;
         let is_used = |kind: AqmKind, field: &AqmField| kind.requires().contains(field) || kind.accepts().contains(field);
         if let Some(&field) = AqmField::ALL.iter().find(|field| parameters.has(**field) && !is_used(kind, field)) {
-            let users: Vec<&str> = AqmKind::ALL.iter().filter(|kind| is_used(**kind, &field)).map(|kind| kind.name()).collect();
+            let users: Vec<&str> = chosen_by_files().filter(|&kind| is_used(kind, &field)).map(|kind| kind.name()).collect();
             let span = place(table, field).unwrap_or(key.span.clone());
             let finding = Diagnostic::error(span, format!("`{}` is not used by {}", field.name(), kind.name()));
             return Err(finding.help(format!("remove it, or choose {}", alternatives(users))));

@@ -165,7 +165,12 @@ pub enum AqmChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AqmName(pub AqmChoice);
 
-/// The presets of fair queueing, beside the registered AQMs but the one of two coupled queues, which no class sorts packets into: name, algorithm, and one sentence.
+/// The registered AQMs that files choose: not the one of two coupled queues, which no class sorts packets into.
+pub fn chosen_by_files() -> impl Iterator<Item = AqmKind> {
+    AqmKind::ALL.iter().copied().filter(|&kind| kind != AqmKind::DualPi2)
+}
+
+/// The presets of fair queueing: name, algorithm, and one sentence.
 const FAIR_QUEUEING: [(&str, AqmKind, &str); 1] = [(
     "fq-codel",
     AqmKind::CoDel,
@@ -176,7 +181,7 @@ leaf! {
     AqmName,
     "AQM",
     "an AQM",
-    (AqmKind::ALL.iter().filter(|kind| **kind != AqmKind::DualPi2).map(|&kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
+    (chosen_by_files().map(|kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
         .chain(FAIR_QUEUEING.map(|(name, kind, meaning)| (name, AqmName(AqmChoice::FairQueueing(kind)), meaning)))
         .collect::<Vec<_>>()
 }

@@ -15,7 +15,7 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     let flag = |at: &Option<At<bool>>, usual| at.as_ref().map_or(usual, |at| at.value);
     let time = |at: &Option<At<Duration>>, usual| at.as_ref().map_or(usual, |at| at.value);
     tcp.congestion = table.congestion.as_ref().map_or(tcp.congestion, |at| at.value.0);
-    tcp.recovery = table.recovery.as_ref().map_or(RecoveryKind::default_for(tcp.congestion), |at| at.value.0);
+    tcp.recovery = table.recovery.as_ref().map_or(RecoveryKind::USUAL, |at| at.value.0);
     let timer = TimerSettings::default_for(table.timer.as_ref().map_or(tcp.timer.kind, |at| at.value.0));
     tcp.timer = TimerSettings {
         granularity: time(&table.granularity, timer.granularity),

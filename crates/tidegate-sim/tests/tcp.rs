@@ -177,7 +177,7 @@ fn bbr_holds_most_of_what_random_loss_leaves_of_a_link() {
     // 100 Mbit/s, 100 ms, 60 s from the start. Between its probes BBR paces at the rate of delivery, of which the same share is lost once more: it
     // lies between (1 - p)^2 and 1 - p of the link.
     for (loss, least) in [(0.01, 0.93), (0.05, 0.88), (0.15, 0.74)] {
-        let (congestion, recovery) = (CongestionKind::Bbr, RecoveryKind::default_for(CongestionKind::Bbr));
+        let (congestion, recovery) = (CongestionKind::Bbr, RecoveryKind::USUAL);
         let tcp = Tcp { congestion, recovery, segment: 1400, window: 50_000_000, ..Tcp::modern(vec![LinkId(1)]) };
         let mut network = pair(100_000_000, Duration::from_milliseconds(50), 10_000_000, tcp);
         network.links[0].impairment.loss = random_loss(loss);
@@ -195,7 +195,7 @@ fn bbr_holds_most_of_what_random_loss_leaves_of_a_link() {
 fn on_a_long_path_with_rare_losses_no_timeout_comes_without_need() {
     // Two ways of 300 ms: four times the deviation is hardly anything, and the round trip longer than any minimum of a sum.
     for (congestion, retransmissions) in [(CongestionKind::Bbr, 1.2), (CongestionKind::Cubic, 1.2)] {
-        let recovery = RecoveryKind::default_for(congestion);
+        let recovery = RecoveryKind::USUAL;
         let tcp = Tcp { congestion, recovery, segment: 1400, window: 16 << 20, ..Tcp::modern(vec![LinkId(1)]) };
         let mut network = pair(50_000_000, Duration::from_milliseconds(300), 6_000_000, tcp);
         network.links[0].impairment.loss = random_loss(0.001);

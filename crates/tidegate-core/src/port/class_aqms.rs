@@ -182,7 +182,7 @@ impl ClassAqms {
     }
 
     /// Continues where `old` was: its random numbers, and the AQM of each class that continues. `classes` names the old class of each new one. The
-    /// port holds what it held there of the flows in `kept`.
+    /// port holds what it held there of the flows in `kept`, which come in the order of their new places.
     pub(super) fn adopt(&mut self, now: Time, old: &ClassAqms, classes: &[Option<usize>], kept: &[Kept], port: &Occupancy) {
         if old.are_used() {
             self.draws = old.draws.clone();
@@ -190,15 +190,15 @@ impl ClassAqms {
         for (class, from) in self.classes.iter_mut().zip(classes) {
             let Some(class) = class else { continue };
             class.aqm.start(now);
-            let places = class.first..class.first + class.flows;
-            let stay = |flow: &&Kept| places.contains(&flow.to.0);
-            for Kept { to, .. } in kept.iter().filter(stay) {
+            let before = |place: u32| kept.partition_point(|flow| flow.to.0 < place);
+            let stay = &kept[before(class.first)..before(class.first + class.flows)];
+            for Kept { to, .. } in stay {
                 class.packets += port.flow_packets(*to);
                 class.bytes += u64::from(port.flow_bytes(*to));
             }
             let Some(old) = from.and_then(|from| old.classes.get(from)?.as_ref()) else { continue };
-            let local = |flow: &Kept| Kept { from: old.local(flow.from), to: Flow(flow.to.0 - places.start), head: flow.head };
-            let stay: Vec<Kept> = kept.iter().filter(stay).map(local).collect();
+            let local = |flow: &Kept| Kept { from: old.local(flow.from), to: class.local(flow.to), head: flow.head };
+            let stay: Vec<Kept> = stay.iter().map(local).collect();
             class.aqm.adopt(now, &old.aqm, &stay);
         }
     }

@@ -158,8 +158,8 @@ source_table! {
         /// For `tcp`: whether a connection begins with a packet there and one back.
         #[schemars(extend("default" = true))]
         pub handshake: Option<At<bool>>,
-        /// For `tcp`: whether queues may mark its segments in place of a loss, and how marks are echoed; true for `classic`, false for `off`. Links
-        /// mark with `mark_above`.
+        /// For `tcp`: whether queues may mark its segments in place of a loss, and how marks are echoed; true for `classic`, false for `off`. The
+        /// `aqm` of a class marks, and `mark_above` of a link.
         #[schemars(extend("default" = "off; `dctcp` and `l4s` for `congestion = \"dctcp\"` and `\"prague\"`", "examples" = ["l4s"]))]
         pub ecn: Option<At<EcnName>>,
         /// For `tcp`: the most by which the start is put off, at random, so that several connections are not in step.

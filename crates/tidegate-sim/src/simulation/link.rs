@@ -18,7 +18,8 @@ use crate::statistics::port::PortMeter;
 use tidegate_atm::adapter::CELL;
 use tidegate_core::classifier::{Class, Classifier};
 use tidegate_core::packet::Flow;
-use tidegate_core::port::{Counters, Port, Volume};
+use tidegate_core::port::{Counters, Port, PortSetup, Volume};
+use tidegate_core::random::SplitMix64;
 use tidegate_core::units::Time;
 use tidegate_link::{DisturbanceStream, LossStream};
 
@@ -121,7 +122,8 @@ pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment,
                         before: Default::default(),
                     })
                 });
-                let (kind, slot) = (PortKind::of(link, mark_above), driven.len() - 1);
+                let seed = lots(link.port.seed, index, experiment.seed, replication);
+                let (kind, slot) = (PortKind::of(link, mark_above, seed), driven.len() - 1);
                 LinkPort::Driven(Box::new(DrivenPort { kind, slot, loss, disturbance, lost: Volume::default(), rewrites: link.rewrites() }))
             },
             LinkPort::Fifo,
@@ -135,6 +137,11 @@ pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment,
         LinkState { port, flying: Flying::default(), propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
     });
     (links.collect(), driven)
+}
+
+/// The seed of the lots that the AQMs of the `index`-th link draw: others at every link and in every replication.
+fn lots(port: u64, index: usize, seed: u64, replication: u32) -> u64 {
+    SplitMix64::new(port ^ loss_stream(index, seed, replication)).next_word()
 }
 
 /// The links that packets may be late on, in the order of their lists of late packets.
@@ -172,14 +179,14 @@ pub(super) fn pace_of(link: &Link) -> u64 {
 }
 
 impl PortKind {
-    fn of(link: &Link, mark_above: u64) -> PortKind {
+    fn of(link: &Link, mark_above: u64, seed: u64) -> PortKind {
         if link.cells {
             return PortKind::Cells(CellPort::new(link.port.clone(), mark_above));
         }
         match AdapterLink::of(link) {
             Some(adapter) => PortKind::Adapter(adapter),
             None => {
-                let mut port = Port::new(Time::ZERO, link.port.clone());
+                let mut port = Port::new(Time::ZERO, PortSetup { seed, ..link.port.clone() });
                 if let Some(rates) = &link.impairment.rates {
                     port.vary_rate(Time::ZERO, rates);
                 }

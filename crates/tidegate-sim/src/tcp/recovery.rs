@@ -6,7 +6,6 @@
 //!
 //! To add one: write its file, and add its line to the list below.
 
-use super::congestion::CongestionKind;
 use super::flight::Flight;
 use crate::time::NEVER;
 
@@ -128,10 +127,8 @@ tidegate_core::registry! { $
 }
 
 impl RecoveryKind {
-    /// The recovery unless a file names one: today's, whatever the congestion control.
-    pub const fn default_for(_congestion: CongestionKind) -> RecoveryKind {
-        RecoveryKind::Rack
-    }
+    /// The recovery unless a file names one: that of today's kernels.
+    pub const USUAL: RecoveryKind = RecoveryKind::Rack;
 
     /// True if it needs selective acknowledgements.
     pub const fn is_selective(self) -> bool {

@@ -80,7 +80,7 @@ impl Tcp {
         Tcp {
             reverse_path,
             congestion: CongestionKind::Cubic,
-            recovery: RecoveryKind::default_for(CongestionKind::Cubic),
+            recovery: RecoveryKind::USUAL,
             timer: TimerSettings::default_for(TimerKind::Linux),
             segment: 1460,
             headers: 54,

@@ -8,7 +8,7 @@ use tidegate_sim::statistics::jain;
 use tidegate_sim::tcp::{CongestionKind, RecoveryKind, Tcp};
 
 fn bbr(congestion: CongestionKind, window: u64) -> Tcp {
-    Tcp { congestion, recovery: RecoveryKind::default_for(congestion), window, ..plain() }
+    Tcp { congestion, recovery: RecoveryKind::USUAL, window, ..plain() }
 }
 
 fn lost_share(outcome: &Outcome) -> f64 {

@@ -14,7 +14,7 @@ use tidegate_sim::{LinkId, Network, Outcome, Source};
 fn usual(congestion: CongestionKind, back: usize) -> Tcp {
     Tcp {
         congestion,
-        recovery: RecoveryKind::default_for(congestion),
+        recovery: RecoveryKind::USUAL,
         ecn: congestion.default_ecn(),
         window: 4 << 20,
         segment: 1024,
