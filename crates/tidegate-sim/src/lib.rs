@@ -47,6 +47,8 @@
 //!     overhead: Overhead::None,
 //!     classifier: Classifier::new(vec![class], 1).unwrap(),
 //!     policers: vec![None],
+//!     aqms: Vec::new(),
+//!     seed: 0,
 //!     buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
 //!     scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1500), &[FlowParameters::default()]).unwrap(),
 //!     packet_limit: 100,
