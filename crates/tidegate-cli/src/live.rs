@@ -35,7 +35,8 @@ pub struct Arguments {
     /// The other interface
     #[arg(long = "out", value_name = "INTERFACE")]
     outside: String,
-    /// Which policy of the file, if it has several: for packets from --in to --out, and for the way back unless --reverse-policy is given
+    /// Which policy of the file, if it has several: for packets from --in to --out, and for the way back unless --reverse-policy is given. A policy of two
+    /// directions holds up from --in to --out, and down on the way back
     #[arg(long = "policy", value_name = "NAME")]
     name: Option<String>,
     /// Which policy of the file for packets from --out to --in
@@ -98,10 +99,15 @@ fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = crate::check::load_policies(&arguments.policy, &arguments.set)?;
-    let there = crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?;
-    let back = match &arguments.reverse_policy {
-        Some(name) => crate::check::choose(&scenario, Some(name), "--reverse-policy")?,
-        None => there,
+    let both = scenario.directions(arguments.name.as_deref());
+    let there = match both {
+        Some([_, up]) => up,
+        None => crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?,
+    };
+    let back = match (&arguments.reverse_policy, both) {
+        (Some(name), _) => crate::check::choose(&scenario, Some(name), "--reverse-policy")?,
+        (None, Some([down, _])) => down,
+        (None, None) => there,
     };
     if let Some(policy) = [there, back].into_iter().find(|policy| policy.adapter.is_some()) {
         let name = &policy.name;

@@ -4,10 +4,10 @@
 //! reported when the file is read.
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::document::File;
+use crate::document::{Direction, File};
 use crate::overrides::Override;
 use crate::policy::Policy;
-use crate::structure::name_of;
+use crate::structure::{insert_class, name_of};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tidegate_core::units::Duration;
@@ -62,7 +62,7 @@ pub(crate) fn written<'i>(root: &DeTable<'i>, file: &File, findings: &mut Vec<Di
             remove: table.remove.iter().map(|key| Override::removing(&key.value.0, key.span.clone())).collect(),
             add: part("add").cloned(),
         };
-        change.read(findings);
+        change.read(file, findings);
         if change.set.is_empty() && change.remove.is_empty() && change.add.is_none() {
             let finding = Diagnostic::error(table.span.clone(), "the change changes nothing");
             findings.push(finding.help("give it `set`, `remove`, or tables below `change.add`"));
@@ -75,12 +75,12 @@ pub(crate) fn written<'i>(root: &DeTable<'i>, file: &File, findings: &mut Vec<Di
 
 impl<'i> Written<'i> {
     /// Finds what it is about.
-    fn read(&mut self, findings: &mut Vec<Diagnostic>) {
+    fn read(&mut self, file: &File, findings: &mut Vec<Diagnostic>) {
         for (verb, changes) in [("without", &self.remove), ("set", &self.set)] {
             for change in changes {
                 match change.path(3)[..] {
-                    ["policy", policy, _] => {
-                        self.policies.insert(policy.to_owned());
+                    ["policy", policy, key] => {
+                        self.policies.extend(concerned(policy, key, file));
                         self.what.push(format!("{verb} {change}"));
                     }
                     _ => findings.push(not_of_a_policy(change.span())),
@@ -91,7 +91,8 @@ impl<'i> Written<'i> {
             match value.get_ref() {
                 DeValue::Table(policies) if key.get_ref() == "policy" => {
                     for (policy, table) in policies {
-                        self.policies.insert(policy.get_ref().to_string());
+                        let keys = table.get_ref().as_table().into_iter().flat_map(|table| table.keys());
+                        self.policies.extend(keys.flat_map(|key| concerned(policy.get_ref(), key.get_ref(), file)));
                         name_added(&format!("policy.{}", policy.get_ref()), table.get_ref(), &mut self.what);
                     }
                 }
@@ -180,6 +181,15 @@ pub(crate) fn changed_ports(
     ports
 }
 
+/// The policies that a key below a policy's name is about: those of two directions, one of them, or the policy itself.
+fn concerned(policy: &str, key: &str, file: &File) -> Vec<String> {
+    let has = |name: &String| file.policy.0.iter().any(|(found, _)| found.0 == *name);
+    let of_key = |direction: &Direction| Direction::ALL.iter().all(|other| other.key() != key) || direction.key() == key;
+    let directions: Vec<String> =
+        Direction::ALL.iter().filter(|direction| of_key(direction)).map(|direction| direction.policy(policy)).collect();
+    if directions.iter().all(has) { directions } else { vec![policy.to_owned()] }
+}
+
 fn not_of_a_policy(span: Span) -> Diagnostic {
     Diagnostic::error(span, "a change is about policies").help("write a key like policy.access.class.video.rate")
 }
@@ -222,14 +232,6 @@ fn append<'i>(array: &mut DeArray<'i>, added: &DeArray<'i>, path: &str, findings
             findings.push(finding.help("use `set` to change it, or give the new one another name"));
             continue;
         }
-        let takes_the_rest = |element: &Spanned<DeValue<'_>>| {
-            path.ends_with(".class") && element.get_ref().as_table().is_some_and(|table| !table.contains_key("match"))
-        };
-        let behind = array.iter().last().is_some_and(takes_the_rest) && !takes_the_rest(element);
-        array.push(element.clone());
-        if behind {
-            let last = array.len() - 1;
-            array.as_mut().swap(last - 1, last);
-        }
+        insert_class(array, element.clone(), path.rsplit('.').next().unwrap_or_default());
     }
 }

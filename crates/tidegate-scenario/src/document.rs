@@ -16,6 +16,7 @@ use tidegate_core::units::{Duration, Rate};
 mod aqm;
 mod calls;
 mod cells;
+mod direction;
 mod link;
 mod member;
 mod preset;
@@ -25,6 +26,7 @@ mod source;
 pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
+pub use direction::{Direction, PolicyName};
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use set::{ColourSetTable, SetTable};
@@ -49,6 +51,10 @@ pub struct File {
     /// goes on: classes of the same name keep their queues, the state of their scheduler, their tokens and their counters.
     pub change: Vec<Block<ChangeTable>>,
     /// The policies, by name: `[policy.access]`.
+    #[schemars(extend("additionalProperties" = {
+        "$ref": "#/$defs/PolicyTable",
+        "anyOf": [{ "required": ["rate"] }, { "required": ["down", "up"] }],
+    }))]
     pub policy: Named<PolicyTable>,
     /// The links, each in one direction. Nodes exist by being named here.
     pub link: Vec<Block<LinkTable>>,
@@ -144,8 +150,20 @@ pub struct PolicyTable {
     #[schemars(extend("default" = "90 %", "examples" = ["80 %"]))]
     pub utilisation: Option<At<Ratio>>,
     /// The rate of the link behind the port. A link may override it.
-    #[schemars(extend("examples" = ["10 Mbit/s"]))]
+    #[schemars(with = "Option<At<Rate>>", extend("default" = "**required**, but for `down` and `up` with rates of their own", "examples" = ["10 Mbit/s"]))]
     pub rate: At<Rate>,
+    /// Makes this, with `up`, a policy of two directions: the rate towards the users of an access link, or a table with any keys of a policy that are other in
+    /// this direction. All else holds in both: links and commands name `NAME.down` and `NAME.up`. Rules are those of packets on the way up. On the
+    /// way down `source` and `destination` change places, and so do ports.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "direction::schema", extend("default" = "none: the policy has one direction", "examples" = ["95 Mbit/s"]))]
+    pub down: Ignored,
+    /// The same for the direction from the users. Its own classes are completed by name, and their rules are taken as they are written.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "direction::schema", extend("default" = "none: the policy has one direction", "examples" = [{ "rate": "19 Mbit/s" }]))]
+    pub up: Ignored,
     /// What the link adds to every frame. Rates of policies are rates on the wire, with this overhead; buffers and sources count frames
     /// without it.
     #[schemars(extend("default" = "none", "examples" = ["ethernet"]))]

@@ -13,7 +13,7 @@ pub(crate) fn judge_extent(file: &File, variants: usize, findings: &mut Vec<Diag
     let variants = variants.max(1) as u64;
     let mut queues = 0u64;
     for (name, policy) in &file.policy.0 {
-        let links = file.link.iter().filter(|link| link.policy.value == name.value).count() as u64;
+        let links = file.link.iter().filter(|link| link.policy.0 == name.0).count() as u64;
         queues = queues.saturating_add(queues_of(policy).saturating_mul((1 + links) * variants));
     }
     if queues > MOST_QUEUES {

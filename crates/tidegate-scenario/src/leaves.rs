@@ -5,6 +5,7 @@ use crate::choice::{
     KernelName, LateName, LevelName, MarksName, NodeReading, NoiseName, OutOfProfileName, PolicerName, PresetName, ReadingName,
     SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, TraceFormatName, VariationName, ViolationName,
 };
+use crate::document::PolicyName;
 use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
 use crate::machine::value::{Amount, Bandwidth, Frequency, PacketRate, Part, Wake};
 use crate::overhead::Overhead;
@@ -32,7 +33,7 @@ macro_rules! leaves {
 }
 
 leaves! {
-    Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Gain, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
+    Name, PolicyName, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Gain, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
     PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, StepRate, TraceFormatName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake

@@ -71,6 +71,7 @@ mod change;
 mod choice;
 mod contract;
 mod detail;
+mod directions;
 mod document;
 mod endpoint;
 mod extent;

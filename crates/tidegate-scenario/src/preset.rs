@@ -98,7 +98,7 @@ fn size(rate: Rate, longest_frame: u64, (milliseconds, frames): (u64, u64)) -> u
 /// Gives links before such a node with places its admission control. Reports links with a rate of their own.
 fn links(file: &mut File, findings: &mut Vec<Diagnostic>) {
     for link in &mut file.link {
-        let Some((_, policy)) = file.policy.0.iter().find(|(name, _)| name.value == link.policy.value) else { continue };
+        let Some((_, policy)) = file.policy.0.iter().find(|(name, _)| name.0 == link.policy.0) else { continue };
         let (Some((_, utilisation)), Some(kind)) = (policy.preset(), &policy.kind) else { continue };
         if let Some(rate) = &link.rate {
             let problem = format!("link `{}` has another rate than the preset of its policy, which computes by its own", link.name.0);

@@ -5,7 +5,8 @@ use crate::budget;
 use crate::capture::Captures;
 use crate::change::{self, PolicyChange};
 use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest, printable};
-use crate::document::File;
+use crate::directions;
+use crate::document::{Direction, File};
 use crate::extent::judge_extent;
 use crate::overrides::Override;
 use crate::policy::Policy;
@@ -119,6 +120,9 @@ impl Scenario {
         let names = || alternatives(policies.iter().map(|policy| policy.name.as_str()));
         match name {
             Some(name) => policies.iter().find(|policy| policy.name == name).ok_or_else(|| {
+                if let Some([down, up]) = self.directions(Some(name)) {
+                    return format!("policy `{name}` of {} has two directions; name `{}` or `{}`", self.source, down.name, up.name);
+                }
                 let known = policies.iter().map(|policy| policy.name.as_str());
                 match closest(name, known) {
                     Some(guess) => format!("{} has no policy `{name}`; did you mean `{guess}`?", self.source),
@@ -130,6 +134,21 @@ impl Scenario {
                 _ => Err(format!("{} has several policies; name one of {}", self.source, names())),
             },
         }
+    }
+}
+
+impl Scenario {
+    /// The policies of both directions in the first variant, down and up: of the policy of this name, or of the only one. `None` if that has one direction.
+    pub fn directions(&self, name: Option<&str>) -> Option<[&Policy; 2]> {
+        let policies = &self.variants[0].policies;
+        let [down, up] = match name {
+            Some(name) => Direction::ALL.map(|direction| policies.iter().find(|policy| policy.name == direction.policy(name))),
+            None => match policies.as_slice() {
+                [down, up] if Direction::of(&down.name).is_some() => [Some(down), Some(up)],
+                _ => [None, None],
+            },
+        };
+        Some([down?, up?])
     }
 }
 
@@ -254,7 +273,7 @@ impl<'i> Loader<'_, 'i> {
             return None;
         }
         let base = self.changed(&root, &[])?;
-        structure::judge(&base, schema(), self.findings);
+        self.judge(&base);
         if self.has_errors(0) {
             return None;
         }
@@ -285,7 +304,7 @@ impl<'i> Loader<'_, 'i> {
             }
             let before = self.findings.len();
             let changed = self.changed(&root, &set).and_then(|changed| {
-                structure::judge(&changed, schema(), self.findings);
+                self.judge(&changed);
                 if self.has_errors(before) { None } else { self.tables(changed.clone()).map(|file| (file, changed)) }
             });
             if let Some((changed, tree)) = changed {
@@ -324,8 +343,14 @@ impl<'i> Loader<'_, 'i> {
         (!self.has_errors(before)).then_some(changed)
     }
 
-    /// The tables of a tree, with presets written out.
-    fn tables(&mut self, root: Spanned<DeTable<'i>>) -> Option<File> {
+    fn judge(&mut self, root: &Spanned<DeTable<'i>>) {
+        structure::judge(root, schema(), self.findings);
+        directions::judge(root.get_ref(), schema(), self.findings);
+    }
+
+    /// The tables of a judged tree, with directions and presets written out.
+    fn tables(&mut self, mut root: Spanned<DeTable<'i>>) -> Option<File> {
+        directions::expand(root.get_mut());
         match File::deserialize(toml::de::Deserializer::from(root)) {
             Ok(mut file) => {
                 let before = self.findings.len();
@@ -392,7 +417,7 @@ impl<'i> Loader<'_, 'i> {
                 self.findings.push(Diagnostic::warning(change.span.clone(), "this change comes after the end of the simulation"));
             }
             change.apply(tree.get_mut(), schema(), self.findings);
-            structure::judge(&tree, schema(), self.findings);
+            self.judge(&tree);
             let judged = if self.has_errors(found) { None } else { self.tables(tree.clone()) };
             let resolved = judged.and_then(|file| {
                 let after = change::changed_policies(&change, &before, &file, self.findings)?;

@@ -6,7 +6,7 @@ use crate::calls::{admission, calls, separate};
 use crate::choice::SourceKind;
 use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, suggest};
-use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
+use crate::document::{Direction, File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
 use crate::link::{WrittenLoss, disturbance};
 use crate::policy::Policy;
@@ -229,7 +229,7 @@ struct Building<'a> {
 
 /// The table `link` of a link's policy.
 fn link_of_policy<'a>(file: &'a File, table: &LinkTable) -> Option<&'a PolicyLinkTable> {
-    let (_, policy) = file.policy.0.iter().find(|(name, _)| name.value == table.policy.value)?;
+    let (_, policy) = file.policy.0.iter().find(|(name, _)| name.0 == table.policy.0)?;
     policy.link.as_ref().map(|link| &link.value)
 }
 
@@ -331,14 +331,17 @@ impl Building<'_> {
     /// The port of a link, its bounds, and its cell scheduler.
     fn port(&mut self, table: &LinkTable) -> Option<Parts> {
         let policies = &self.file.policy.0;
-        let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
-            let finding = table.policy.error(format!("there is no policy `{}`", table.policy.0));
-            self.findings.push(suggest(
-                finding,
-                &table.policy.0,
-                policies.iter().map(|(name, _)| name.0.as_str()),
-                "policies of this file",
-            ));
+        let Some(index) = policies.iter().position(|(name, _)| name.0 == table.policy.0) else {
+            let written = &table.policy.0;
+            let directions = Direction::ALL.map(|direction| direction.policy(written));
+            let [down, up] = &directions;
+            self.findings.push(if directions.iter().all(|direction| policies.iter().any(|(name, _)| name.0 == *direction)) {
+                let finding = table.policy.error(format!("policy `{written}` has two directions, and a link has one"));
+                finding.help(format!("write `{down}` or `{up}`"))
+            } else {
+                let finding = table.policy.error(format!("there is no policy `{written}`"));
+                suggest(finding, written, policies.iter().map(|(name, _)| name.0.as_str()), "policies of this file")
+            });
             self.policy_of_link.push(0);
             return None;
         };

@@ -7,7 +7,7 @@ use crate::leaves::check;
 use crate::value::{LEAF, Leaf, Name, Scalar};
 use serde_json::Value;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// Reports everything in `root` that the schema does not allow.
 pub fn judge(root: &Spanned<DeTable<'_>>, schema: &Value, findings: &mut Vec<Diagnostic>) {
@@ -133,13 +133,8 @@ impl Judge<'_> {
         }
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !table.contains_key(key) {
-                let place = if path.is_empty() { "the file".to_owned() } else { path.to_owned() };
-                let mut finding =
-                    Diagnostic::error(span.clone(), format!("{place} lacks `{key}`")).label(format!("`{key}` is missing here"));
-                if let Some(meaning) = resolve(&properties[key], self.definitions)["description"].as_str() {
-                    finding = finding.help(format!("`{key}`: {}", first_sentence(meaning)));
-                }
-                self.findings.push(finding);
+                let place = if path.is_empty() { "the file" } else { path };
+                self.findings.push(lacking(place, key, span.clone(), schema));
             }
         }
     }
@@ -153,6 +148,27 @@ impl Judge<'_> {
             Some(key) => finding.help(format!("did you mean `{key}`?")),
             None => finding.help(format!("known here: {}", alternatives(keys).replace(" or ", " and "))),
         });
+    }
+}
+
+/// A table lacks a key of its schema.
+pub fn lacking(place: &str, key: &str, span: Span, schema: &Value) -> Diagnostic {
+    let finding = Diagnostic::error(span, format!("{place} lacks `{key}`")).label(format!("`{key}` is missing here"));
+    match schema["properties"][key]["description"].as_str() {
+        Some(meaning) => finding.help(format!("`{key}`: {}", first_sentence(meaning))),
+        None => finding,
+    }
+}
+
+/// Puts an element behind the others of a list; a class before one without `match`, which is the last. `key` is that of the list.
+pub fn insert_class<'i>(array: &mut DeArray<'i>, element: Spanned<DeValue<'i>>, key: &str) {
+    let takes_the_rest =
+        |element: &Spanned<DeValue<'_>>| key == "class" && element.get_ref().as_table().is_some_and(|table| !table.contains_key("match"));
+    let behind = array.iter().last().is_some_and(takes_the_rest) && !takes_the_rest(&element);
+    array.push(element);
+    if behind {
+        let last = array.len() - 1;
+        array.as_mut().swap(last - 1, last);
     }
 }
 

@@ -191,8 +191,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
                 let mut named = Vec::new();
                 while let Some(key) = map.next_key::<Spanned<String>>()? {
                     let span = key.span();
-                    let value = Name::read(&Scalar::Text(key.into_inner().into())).map_err(M::Error::custom)?;
-                    named.push((At { value, span }, map.next_value()?));
+                    let key = key.into_inner();
+                    // A policy of two directions has been made two policies, of names with a dot.
+                    key.split('.').try_for_each(|part| Name::read(&Scalar::Text(part.into())).map(drop)).map_err(M::Error::custom)?;
+                    named.push((At { value: Name(key), span }, map.next_value()?));
                 }
                 Ok(Named(named))
             }

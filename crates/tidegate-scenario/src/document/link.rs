@@ -1,6 +1,6 @@
 //! The link behind a policy's port, and the links of a simulation.
 
-use super::AdmissionTable;
+use super::{AdmissionTable, PolicyName};
 use crate::choice::TraceFormatName;
 use crate::rate_trace::StepRate;
 use crate::units::Ratio;
@@ -116,8 +116,9 @@ pub struct LinkTable {
     /// The node it leads to.
     #[schemars(extend("examples" = ["internet"]))]
     pub to: At<Name>,
-    /// The policy of the port that feeds it.
-    pub policy: At<Name>,
+    /// The policy of the port that feeds it, or one direction of a policy: `home.down`.
+    #[schemars(extend("examples" = ["access"]))]
+    pub policy: At<PolicyName>,
     /// Its rate.
     #[schemars(extend("default" = "the policy's"))]
     pub rate: Option<At<Rate>>,
