@@ -1,6 +1,7 @@
 //! Changes of policies while a run lasts: what a world is given, and what a report says of them.
 
 use crate::simulation_report::volume;
+use std::iter;
 use tidegate_core::port::{PortSetup, Switched};
 use tidegate_core::units::Duration;
 use tidegate_report::{ChangeDone, ChangeResult};
@@ -14,15 +15,24 @@ pub struct Change<'s> {
     pub at: Duration,
     /// What changes.
     pub what: &'s [String],
+    /// The policy from then on.
+    pub policy: &'s Policy,
     /// The port from then on.
     pub setup: PortSetup,
 }
 
 /// The changes of one policy of a file, in the order of their instants.
 pub fn of_policy<'s>(scenario: &'s Scenario, name: &str) -> Vec<Change<'s>> {
-    let of_this = |policies: &[Policy]| policies.iter().find(|policy| policy.name == name).map(Policy::setup);
-    let change = |change: &'s PolicyChange| Some(Change { at: change.at, what: &change.what, setup: of_this(&change.policies)? });
+    let change = |change: &'s PolicyChange| {
+        let policy = change.policies.iter().find(|policy| policy.name == name)?;
+        Some(Change { at: change.at, what: &change.what, policy, setup: policy.setup() })
+    };
     scenario.variants[0].changes.iter().filter_map(change).collect()
+}
+
+/// A policy, and what its changes make of it, one after the other.
+pub fn policies<'s>(first: &'s Policy, changes: &'s [Change<'s>]) -> impl Iterator<Item = &'s Policy> + Clone {
+    iter::once(first).chain(changes.iter().map(|change| change.policy))
 }
 
 /// One sentence per change of a port: when it took place, what it changed, and what became of the packets that were queued.

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
 use crate::present::{Destination, Output};
+use crate::queue_report::add_aqms;
 use crate::signals;
 use clap::Args;
 use std::fs::File;
@@ -227,7 +228,7 @@ fn carry(
     let mut run = Run::new("live");
     for ((direction, policy), changes) in outcome.directions.iter().zip([there, back]).zip(changes) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
-        add_direction(&mut run, direction, policy, report.duration_s);
+        add_direction(&mut run, direction, policy, changes, report.duration_s);
         report.notes.extend(direction_notes(direction));
         let notes = changes::notes(changes, direction.changes.iter().map(|change| change.switched));
         let done = direction.changes.iter().map(|change| (change.switched, Some(change.gap)));
@@ -303,12 +304,13 @@ fn name_of(direction: &DirectionOutcome) -> String {
     format!("{} > {}", direction.from, direction.to)
 }
 
-fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, seconds: f64) {
+fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, changes: &[Change<'_>], seconds: f64) {
     let name = name_of(direction);
     add_port(run, &name, true, direction.rate, &direction.record, seconds);
     if let Some(port) = run.ports.last_mut() {
         let KernelCounters { received, dropped } = direction.counters.kernel;
         port.kernel = Some(KernelResult { received_frames: received, dropped_frames: dropped });
+        add_aqms(port, changes::policies(policy, changes));
     }
     judge_classes(run, &policy.classes, direction.record.classes(), &format!("{name} / "), seconds);
 }

@@ -18,6 +18,7 @@ mod port_report;
 mod present;
 mod progress;
 mod proven;
+mod queue_report;
 mod replay;
 mod reproduce;
 mod run;

@@ -2,7 +2,7 @@
 //!
 //! A replay or a live run has no flows end to end. A class of the policy takes the place of a flow, and its delay is the time in the port.
 
-use crate::simulation_report::{drops, tails, volume};
+use crate::simulation_report::{drops, sojourn_summary, tails, volume};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;
@@ -25,6 +25,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         utilisation: Estimate::single(if seconds > 0.0 { (recorder.busy_seconds() / seconds).min(1.0) } else { 0.0 }),
         occupancy_mean_bytes: recorder.occupancy_mean(),
         occupancy_max_bytes: recorder.occupancy_maximum(),
+        ce_marked: volume(recorder.classes().iter().map(|class| class.ce_marked).sum()),
         classes: Vec::new(),
         kernel: None,
     };
@@ -44,6 +45,9 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
             queued: volume(class.queued()),
             drops: drops(name, &class.dropped),
             marked: volume(class.marked),
+            ce_marked: volume(class.ce_marked),
+            sojourn: sojourn_summary(&class.sojourns),
+            aqm: None,
             cells: None,
             bound: None,
         });

@@ -7,6 +7,7 @@ use crate::log;
 use crate::port_report::{add_port, judge_classes};
 use crate::present::{Destination, Output};
 use crate::progress::Progress;
+use crate::queue_report::add_aqms;
 use crate::simulation_report::cell_result;
 use clap::Args;
 use std::borrow::Cow;
@@ -142,6 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for (class, &record) in run.ports.iter_mut().flat_map(|port| &mut port.classes).zip(&replayed.cells) {
         class.cells = Some(cell_result(record));
     }
+    run.ports.iter_mut().for_each(|port| add_aqms(port, changes::policies(policy, &changes)));
     judge_classes(&mut run, &policy.classes, replayed.recorder.classes(), "", replayed.seconds);
     report.runs.push(run);
     destination.leave_stdout(stdout_is_taken);

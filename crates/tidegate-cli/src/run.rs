@@ -7,8 +7,10 @@ use crate::port_report::judged;
 use crate::present::{Destination, Output};
 use crate::progress::Progress;
 use crate::proven;
+use crate::queue_report::add_aqms;
 use crate::simulation_report::run_of;
 use clap::Args;
+use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_core::units::Overhead;
@@ -94,6 +96,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         report.notes.extend(disturbance_notes(&simulation.network, &outcome, variant_name));
         let mut run = run_of(&variant.name, &outcome);
+        for (link, port) in run.ports.iter_mut().enumerate() {
+            let changes = variant.changes.iter().flat_map(|change| &change.ports).filter(|(of, _)| of.0 == link);
+            let first = &variant.policies[simulation.policy_of_link[link]];
+            add_aqms(port, iter::once(first).chain(changes.map(|(_, policy)| policy)));
+        }
         run.changes = changes::simulated_results(&variant.changes, &outcome);
         if let Some(proof) = &proof {
             proven::compare(&mut run, &simulation.groups, proof, &outcome);

@@ -7,12 +7,13 @@ use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;
 use tidegate_report::{
     CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult,
-    RefusalCount, ReplicationRow, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary,
+    RefusalCount, ReplicationRow, Run, Series, SeriesKind, SojournSummary, TaggingResult, TcpResult, TransferSummary,
 };
 use tidegate_scenario::units::{print_duration, print_rate, print_size};
 use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome};
 use tidegate_sim::statistics::{DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, TaggedOutcome, TcpOutcome};
 use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
+use tidegate_statistics::Histogram;
 
 /// The run called `name` with everything the outcome holds; promises are for the caller to judge.
 pub fn run_of(name: &str, outcome: &Outcome) -> Run {
@@ -210,6 +211,7 @@ fn port_result(port: &PortOutcome) -> PortResult {
         utilisation: estimate(&port.utilisation),
         occupancy_mean_bytes: port.occupancy_mean_bytes.mean,
         occupancy_max_bytes: port.occupancy_max_bytes,
+        ce_marked: volume(port.classes.iter().map(|class| class.ce_marked).sum()),
         classes: port.classes.iter().map(|class| class_result(&port.name, class)).collect(),
         kernel: None,
     }
@@ -223,6 +225,9 @@ fn class_result(port: &str, class: &ClassOutcome) -> ClassResult {
         queued: volume(class.queued),
         drops: drops(port, &class.dropped),
         marked: volume(class.marked),
+        ce_marked: volume(class.ce_marked),
+        sojourn: sojourn_summary(&class.sojourns),
+        aqm: None,
         cells: class.cells.map(cell_result),
         bound: None,
     }
@@ -250,6 +255,13 @@ fn delay_summary(delay: &DelayOutcome) -> Option<DelaySummary> {
         jitter_p99_s: delay.jitter.quantile(0.99).unwrap_or(0.0),
         jitter_max_s: delay.jitter.maximum().unwrap_or(0.0),
     })
+}
+
+/// How long packets that were sent had been queued; `None` if none was sent. A histogram does not tell the first nanosecond from 0, which is what
+/// most packets wait at an idle port.
+pub fn sojourn_summary(sojourns: &Histogram) -> Option<SojournSummary> {
+    let quantile = |share| sojourns.quantile(share).map(|seconds| if seconds < 1.1e-9 { 0.0 } else { seconds });
+    Some(SojournSummary { mean_s: sojourns.mean()?, p50_s: quantile(0.5)?, p99_s: quantile(0.99)?, max_s: sojourns.maximum()? })
 }
 
 fn estimate(estimate: &tidegate_sim::Estimate) -> Estimate {

@@ -245,7 +245,7 @@ impl CapacityReport {
             vec![Cell::plain(&promise.flow), Cell::plain(&promise.promise), Cell { tone, ..Cell::plain(&promise.measured) }]
         };
         let columns = ["flow", "promise", "measured"].map(text_column).into();
-        (!self.promises.is_empty()).then(|| Grid { title: "promises", columns, rows: self.promises.iter().map(row).collect(), left_out: 0 })
+        (!self.promises.is_empty()).then(|| Grid::new("promises", columns, self.promises.iter().map(row).collect()))
     }
 
     fn charts(&self) -> Vec<Chart> {

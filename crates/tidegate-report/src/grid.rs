@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 
 use crate::bound::{BoundResult, FlowBound};
 use crate::bounded_flows::{BoundedFlows, bounded_flows};
+use crate::idle_aqms::idle_aqms;
 use crate::model::{
     CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, RefusalCount, Report,
     Run, TaggingResult, TcpResult, TransferSummary, Volume,
 };
 use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
+use crate::queue_management::SojournSummary;
 
 /// The text of an empty cell.
 pub(crate) const NOTHING: &str = "–";
@@ -20,6 +22,15 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<Vec<Cell>>,
     /// Rows that were left out because the table would have become too long.
     pub(crate) left_out: usize,
+    /// Sentences below the table.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Grid {
+    /// A table with all its rows.
+    pub(crate) fn new(title: &'static str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Self {
+        Self { title, columns, rows, left_out: 0, remarks: Vec::new() }
+    }
 }
 
 /// Head and alignment of a column.
@@ -108,7 +119,7 @@ pub(crate) fn promises(report: &Report) -> Option<Grid> {
             row
         })
         .collect();
-    Some(Grid { title: "promises", columns, rows, left_out: 0 })
+    Some(Grid::new("promises", columns, rows))
 }
 
 fn outcome(run: &Run, flow: &str, promise: &str) -> Cell {
@@ -176,7 +187,7 @@ impl<'a, T> Columns<'a, T> {
         let cells = |row: T| self.0.iter().map(|(_, cell)| cell(&row)).collect();
         let rows: Vec<Vec<Cell>> = rows.into_iter().map(cells).collect();
         let columns = self.0.into_iter().map(|(column, _)| column).collect();
-        (!rows.is_empty() || left_out > 0).then_some(Grid { title, columns, rows, left_out })
+        (!rows.is_empty() || left_out > 0).then(|| Grid { left_out, ..Grid::new(title, columns, rows) })
     }
 }
 
@@ -430,22 +441,62 @@ fn cells(run: &Run) -> Option<Grid> {
 fn classes(run: &Run) -> Option<Grid> {
     let mut columns = columns_of_classes();
     columns.add_volumes(|(_, class)| [class.offered, class.sent, total(&class.drops), class.queued]);
-    columns.add(number_column("marked"), |(_, class)| count(class.marked.packets));
-    columns.grid("classes", 0, of_classes(run))
+    if of_classes(run).any(|(_, class)| !class.marked.is_empty()) {
+        columns.add(number_column("colour changed"), |(_, class)| count(class.marked.packets));
+    }
+    if of_classes(run).any(|(_, class)| class.aqm.is_some() || !class.ce_marked.is_empty()) {
+        columns.add(number_column("CE marks"), |(_, class)| count(class.ce_marked.packets));
+    }
+    let sojourn = |figure: fn(SojournSummary) -> f64| {
+        move |(_, class): &Owned<'_>| class.sojourn.map_or_else(Cell::nothing, |sojourn| time(figure(sojourn)))
+    };
+    columns.add(detail_column("sojourn mean"), sojourn(|sojourn| sojourn.mean_s));
+    columns.add(number_column("sojourn p50"), sojourn(|sojourn| sojourn.p50_s));
+    columns.add(number_column("sojourn p99"), sojourn(|sojourn| sojourn.p99_s));
+    columns.add(unless_narrow(number_column("sojourn max")), sojourn(|sojourn| sojourn.max_s));
+    let remarks = idle_aqms(&run.ports);
+    Some(Grid { remarks, ..columns.grid("classes", 0, of_classes(run))? })
 }
 
-/// What the ports dropped, by reason; without ports, what the flows lost. `None` if nothing was dropped.
+/// What was dropped for one reason: the port, its class if the port has several, the drops, and the packets offered there.
+struct DropRow<'a> {
+    port: &'a str,
+    class: Option<&'a str>,
+    drops: DropCount,
+    offered: u64,
+}
+
+/// What the ports dropped, by class and reason; without ports, what the flows lost. `None` if nothing was dropped.
 fn drops(run: &Run) -> Option<Grid> {
-    let share = |drop: &DropCount| {
-        let offered = run.ports.iter().find(|port| port.name == drop.port).map_or(0, |port| port.offered.packets);
-        if offered > 0 { Cell::plain(quantity::ratio(drop.volume.packets as f64 / offered as f64)) } else { Cell::nothing() }
-    };
-    let mut columns = Columns::<DropCount>::new("port", |drop| &drop.port);
-    columns.add(text_column("drop reason"), |drop| Cell::plain(&drop.reason));
-    columns.add(number_column("packets"), |drop| count(drop.volume.packets));
-    columns.add(number_column("bytes"), |drop| bytes(drop.volume.bytes as f64));
-    columns.add(number_column("share of offered"), share);
-    columns.grid("drops", 0, drops_by_reason(run))
+    let has_classes = run.ports.iter().any(|port| port.classes.len() > 1);
+    let mut rows: Vec<DropRow> = Vec::new();
+    for port in &run.ports {
+        if port.classes.len() > 1 {
+            rows.extend(port.classes.iter().flat_map(|class| of_reasons(&port.name, Some(&class.name), &class.drops, class.offered)));
+        } else {
+            rows.extend(of_reasons(&port.name, None, &port.drops, port.offered));
+        }
+    }
+    let lost = if run.ports.is_empty() { drops_by_reason(run) } else { Vec::new() };
+    rows.extend(lost.iter().map(|drop| DropRow { port: &drop.port, class: None, drops: drop.clone(), offered: 0 }));
+    let mut columns = Columns::<DropRow>::new("port", |row| row.port);
+    if has_classes {
+        columns.add(text_column("class"), |row| row.class.map_or_else(Cell::nothing, Cell::plain));
+    }
+    columns.add(text_column("drop reason"), |row| Cell::plain(&row.drops.reason));
+    columns.add(number_column("packets"), |row| count(row.drops.volume.packets));
+    columns.add(number_column("bytes"), |row| bytes(row.drops.volume.bytes as f64));
+    columns.add(number_column("share of offered"), |row| match row.offered {
+        0 => Cell::nothing(),
+        offered => Cell::plain(quantity::ratio(row.drops.volume.packets as f64 / offered as f64)),
+    });
+    columns.grid("drops", 0, rows)
+}
+
+/// The drops of a port, or of one of its classes, without the empty ones.
+fn of_reasons<'a>(port: &'a str, class: Option<&'a str>, drops: &'a [DropCount], offered: Volume) -> impl Iterator<Item = DropRow<'a>> {
+    let row = move |drops| DropRow { port, class, drops, offered: offered.packets };
+    merged(drops.iter()).into_iter().map(row)
 }
 
 /// Drops of a run per port and reason in the order of first mention, without the empty ones.
@@ -488,112 +539,4 @@ fn detail_column(head: &str) -> Column {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample::sample_report;
-
-    #[test]
-    fn every_row_has_a_cell_for_every_column() {
-        let report = sample_report();
-        let mut grids = vec![promises(&report).unwrap()];
-        for run in &report.runs {
-            grids.extend([flows(run, 50), ports(run), classes(run), drops(run)].into_iter().flatten());
-        }
-        assert!(grids.len() >= 8);
-        for grid in grids {
-            assert!(!grid.rows.is_empty(), "{}", grid.title);
-            for row in &grid.rows {
-                assert_eq!(row.len(), grid.columns.len(), "{}", grid.title);
-            }
-        }
-    }
-
-    #[test]
-    fn connections_have_a_table_of_their_own() {
-        let mut run = sample_report().runs.remove(0);
-        assert!(connections(&run, 9).is_none());
-        let tcp = TcpResult {
-            goodput_bps: Estimate::single(1e6),
-            segments: 1000,
-            retransmissions: 10,
-            timeouts: 1,
-            recoveries: 3,
-            marks: 0,
-            round_trip_s: Some(Estimate::single(0.03)),
-            cwnd_bytes: None,
-            transfers: None,
-        };
-        run.flows[0].tcp = Some(tcp);
-        let grid = connections(&run, 9).unwrap();
-        assert_eq!((grid.rows.len(), grid.left_out), (1, 0));
-        assert_eq!(grid.rows[0].len(), grid.columns.len());
-        assert_eq!(grid.rows[0][3].text, "10");
-        let transfers = TransferSummary { count: 5, mean_s: 0.1, p50_s: 0.1, p99_s: 0.2, max_s: 0.2 };
-        run.flows[1].tcp = Some(TcpResult { transfers: Some(transfers), marks: 2, ..tcp });
-        let grid = connections(&run, 9).unwrap();
-        assert!(grid.rows.iter().all(|row| row.len() == grid.columns.len()));
-    }
-
-    #[test]
-    fn senders_that_tag_have_a_table_of_their_own() {
-        let mut run = sample_report().runs.remove(0);
-        assert!(colours(&run, 9).is_none());
-        let volume = |packets| Volume::new(packets, 0);
-        let (untagged_offered, untagged_sent, tagged_offered, tagged_sent) = (volume(10), volume(9), volume(8), volume(3));
-        let untagged_bps = Estimate::single(2e6);
-        run.flows[1].tagging = Some(TaggingResult { untagged_offered, untagged_sent, tagged_offered, tagged_sent, untagged_bps });
-        let grid = colours(&run, 9).unwrap();
-        let texts: Vec<&str> = grid.rows[0].iter().map(|cell| cell.text.as_str()).collect();
-        assert_eq!((texts.len(), &texts[2..], grid.left_out), (grid.columns.len(), &["10", "9", "8", "3"][..], 0));
-    }
-
-    #[test]
-    fn a_promise_that_only_one_variant_makes_leaves_the_other_blank() {
-        let mut report = sample_report();
-        report.runs[1].promises.remove(0);
-        report.runs[1].promises.push(PromiseResult {
-            flow: "voice".into(),
-            promise: "delay max at most 1 s".into(),
-            measured: "0.3 s".into(),
-            kept: true,
-        });
-        let grid = promises(&report).unwrap();
-        assert_eq!(grid.rows[0][3], Cell::nothing());
-        let added = grid.rows.iter().position(|row| row[1].text == "delay max at most 1 s").unwrap();
-        assert_eq!(grid.rows[added][2], Cell::nothing());
-        assert_eq!(grid.rows[added - 1][0].text, "voice");
-        assert_eq!(grid.rows[added + 1][0].text, "video");
-    }
-
-    #[test]
-    fn a_long_table_keeps_broken_promises_then_promises_then_size() {
-        let mut run = Run::new("run");
-        let template = sample_report().runs[0].flows[0].clone();
-        for (index, bytes) in [10, 40, 30, 20].into_iter().enumerate() {
-            let mut flow = template.clone();
-            flow.name = format!("flow {index}");
-            flow.offered.bytes = bytes;
-            run.flows.push(flow);
-        }
-        for (flow, kept) in [("flow 0", false), ("flow 3", true)] {
-            run.promises.push(PromiseResult { flow: flow.into(), promise: String::new(), measured: String::new(), kept });
-        }
-        assert_eq!(prominent_flows(&run, 1), [0]);
-        assert_eq!(prominent_flows(&run, 2), [0, 3]);
-        assert_eq!(prominent_flows(&run, 3), [0, 1, 3]);
-        assert_eq!(prominent_flows(&run, 4), [0, 1, 2, 3]);
-        assert_eq!(flows(&run, 3).unwrap().left_out, 1);
-    }
-
-    #[test]
-    fn drops_of_one_port_and_reason_are_added_up() {
-        let mut run = sample_report().runs.remove(0);
-        run.ports.clear();
-        for flow in &mut run.flows {
-            flow.drops = vec![DropCount::new("uplink", "queue full", Volume::new(2, 100))];
-        }
-        let flows = run.flows.len() as u64;
-        let expected = DropCount::new("uplink", "queue full", Volume::new(2 * flows, 100 * flows));
-        assert_eq!(drops_by_reason(&run), [expected]);
-    }
-}
+mod tests;

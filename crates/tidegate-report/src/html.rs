@@ -227,6 +227,9 @@ pub(crate) fn table(grid: &Grid, title: &str, run: &str) -> String {
             grid.title
         ));
     }
+    for remark in &grid.remarks {
+        html.push_str(&format!("<p class=\"explanation\">{}</p>\n", escaped(remark)));
+    }
     html
 }
 

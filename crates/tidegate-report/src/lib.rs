@@ -36,6 +36,7 @@ pub mod figure;
 mod folder;
 mod grid;
 mod html;
+mod idle_aqms;
 mod json;
 mod layout;
 mod model;
@@ -45,6 +46,7 @@ mod places;
 mod plain;
 mod plot;
 mod quantity;
+mod queue_management;
 mod reproduction;
 mod table;
 mod unfinished;
@@ -69,6 +71,7 @@ pub use model::{
 pub use output::OutputFile;
 pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_packet_rate, format_rate, format_ratio, format_time};
+pub use queue_management::{AqmResult, SojournSummary};
 pub use reproduction::{
     ExperimentResult, REPRODUCTION_SCHEMA, Reproduction, Tally, reproduction_html, reproduction_json, reproduction_terminal,
     write_reproduction,

@@ -6,6 +6,7 @@
 
 use crate::bound::{BoundResult, ClassBound};
 use crate::capture::CaptureResult;
+use crate::queue_management::{AqmResult, SojournSummary};
 use serde::Serialize;
 
 /// Everything one command measured, ready to be shown or written. Serialised, it is the head of `summary.json`.
@@ -437,6 +438,8 @@ pub struct PortResult {
     pub queued: Volume,
     /// What it dropped, by reason.
     pub drops: Vec<DropCount>,
+    /// What it marked as CE; a part of `offered`, counted only if it was not marked before.
+    pub ce_marked: Volume,
     /// Share of the measured time in which the line was busy, 0 to 1.
     pub utilisation: Estimate,
     /// Mean of the queued bytes over time.
@@ -474,6 +477,13 @@ pub struct ClassResult {
     pub drops: Vec<DropCount>,
     /// What a policer marked or tagged; part of `offered`, whatever became of it afterwards.
     pub marked: Volume,
+    /// What was marked as CE; part of `offered`, counted only if it was not marked before.
+    pub ce_marked: Volume,
+    /// How long what was sent had been queued; `None` if nothing was sent.
+    pub sojourn: Option<SojournSummary>,
+    /// Its AQM; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<AqmResult>,
     /// What happened to the class's cells; `None` where the port sends packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cells: Option<CellResult>,

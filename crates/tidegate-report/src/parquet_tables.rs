@@ -17,6 +17,7 @@ use crate::bound::{BoundResult, PacketResult};
 use crate::columnar::{Column, Values};
 use crate::grid::total;
 use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
+use crate::queue_management::SojournSummary;
 
 /// The file names with their columns, in the order in which they are written.
 pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 7] {
@@ -156,6 +157,8 @@ fn ports(report: &Report) -> Vec<Column<'_>> {
         column("utilisation_half_width", Values::OptionalNumber(ports.iter().map(|port| port.utilisation.half_width).collect())),
         column("occupancy_mean_bytes", Values::Number(ports.iter().map(|port| port.occupancy_mean_bytes).collect())),
         column("occupancy_max_bytes", Values::Count(ports.iter().map(|port| port.occupancy_max_bytes).collect())),
+        column("ce_marked_packets", Values::Count(ports.iter().map(|port| port.ce_marked.packets).collect())),
+        column("ce_marked_bytes", Values::Count(ports.iter().map(|port| port.ce_marked.bytes).collect())),
     ]);
     columns
 }
@@ -174,6 +177,17 @@ fn classes(report: &Report) -> Vec<Column<'_>> {
     columns.extend([
         column("marked_packets", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.packets).collect())),
         column("marked_bytes", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.bytes).collect())),
+        column("ce_marked_packets", Values::Count(rows.iter().map(|(_, (_, class))| class.ce_marked.packets).collect())),
+        column("ce_marked_bytes", Values::Count(rows.iter().map(|(_, (_, class))| class.ce_marked.bytes).collect())),
+    ]);
+    let sojourn =
+        |figure: fn(SojournSummary) -> f64| Values::OptionalNumber(rows.iter().map(|(_, (_, class))| class.sojourn.map(figure)).collect());
+    columns.extend([
+        column("sojourn_mean_s", sojourn(|sojourn| sojourn.mean_s)),
+        column("sojourn_p50_s", sojourn(|sojourn| sojourn.p50_s)),
+        column("sojourn_p99_s", sojourn(|sojourn| sojourn.p99_s)),
+        column("sojourn_max_s", sojourn(|sojourn| sojourn.max_s)),
+        column("aqm", Values::OptionalText(rows.iter().map(|(_, (_, class))| class.aqm.as_ref().map(|aqm| aqm.kind.as_str())).collect())),
     ]);
     let cells = |figure: fn(CellResult) -> u64| {
         Values::OptionalNumber(rows.iter().map(|(_, (_, class))| class.cells.map(|cells| figure(cells) as f64)).collect())

@@ -9,7 +9,7 @@ pub(crate) fn plain(table: &Table) -> Grid {
     let column = |(index, head): (usize, &String)| if index > 0 { number_column(head) } else { text_column(head) };
     let columns = table.head.iter().enumerate().map(column).collect();
     let row = |row: &Vec<String>| row.iter().map(|cell| Cell::plain(unbroken(cell))).collect();
-    Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }
+    Grid::new("rows", columns, table.rows.iter().map(row).collect())
 }
 
 pub(crate) fn unbroken(text: &str) -> String {

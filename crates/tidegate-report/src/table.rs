@@ -104,6 +104,9 @@ pub(crate) fn render(grid: &Grid, options: TerminalOptions) -> String {
     if grid.left_out > 0 {
         text.push_str(&format!("{NOTHING} {} more {}; --out writes them all\n", quantity::count(grid.left_out as u64), grid.title));
     }
+    for remark in &grid.remarks {
+        text.push_str(&format!("{remark}\n"));
+    }
     text
 }
 

@@ -96,6 +96,7 @@ mod text;
 mod tree;
 mod value;
 
+pub use aqm::QueueManagement;
 pub use change::PolicyChange;
 pub use contract::Policing;
 pub use diagnostic::Problems;

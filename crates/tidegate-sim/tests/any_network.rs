@@ -222,7 +222,8 @@ fn check(outcome: &Outcome) {
         assert!(mean <= greatest * (1.0 + 1e-12), "{mean} {greatest}");
         assert!((0.0..=1.0).contains(&port.utilisation.mean), "{:?}", port.utilisation);
         for class in &port.classes {
-            assert_eq!(class.delays.count(), class.sent.packets);
+            assert_eq!((class.delays.count(), class.sojourns.count()), (class.sent.packets, class.sent.packets));
+            assert!(class.sojourns.maximum() <= class.delays.maximum());
             assert!(class.occupancy_max_bytes <= port.occupancy_max_bytes);
             assert!(class.cells.is_none_or(|cells| cells.nonconforming == 0 && cells.sent >= class.sent.packets), "{:?}", class.cells);
         }

@@ -1,6 +1,6 @@
 //! The recorder of one port.
 
-use crate::{Delays, Timeline};
+use crate::{Delays, Histogram, Timeline};
 use std::collections::HashMap;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
@@ -23,10 +23,14 @@ pub struct ClassRecord {
     pub sent: Volume,
     /// Everything whose colour the policer changed.
     pub marked: Volume,
+    /// Everything whose ECN code point the class's AQM changed to CE.
+    pub ce_marked: Volume,
     /// Everything dropped, in the order of [`DropReason::ALL`].
     pub dropped: [Volume; DropReason::ALL.len()],
     /// From arrival to the last bit sent.
     pub delays: Delays,
+    /// From arrival to the first bit sent: how long packets that were sent had been queued.
+    pub sojourns: Histogram,
     /// Bytes sent over time.
     pub sent_bytes: Timeline,
 }
@@ -38,8 +42,10 @@ impl ClassRecord {
             offered: Volume::default(),
             sent: Volume::default(),
             marked: Volume::default(),
+            ce_marked: Volume::default(),
             dropped: Default::default(),
             delays: Delays::default(),
+            sojourns: Histogram::default(),
             sent_bytes: Timeline::sum(FIRST_BIN),
         }
     }
@@ -184,6 +190,10 @@ impl<P> Observer<P> for PortRecorder {
         self.class(packet).marked.add(packet.length);
     }
 
+    fn congestion_marked(&mut self, _now: Time, packet: &Packet<P>) {
+        self.class(packet).ce_marked.add(packet.length);
+    }
+
     fn queued(&mut self, _now: Time, _packet: &Packet<()>, occupancy: &Occupancy) {
         self.occupancy_changed(occupancy);
     }
@@ -212,6 +222,7 @@ impl<P> Observer<P> for PortRecorder {
         let class = self.class(packet);
         class.sent.add(packet.length);
         class.delays.record(finish.since(packet.arrival));
+        class.sojourns.record(now.since(packet.arrival).picoseconds());
         class.sent_bytes.add(elapsed, f64::from(packet.length));
     }
 }

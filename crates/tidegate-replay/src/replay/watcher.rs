@@ -45,6 +45,10 @@ impl Observer<Box<Frame>> for Watcher {
         self.recorder.marked(now, packet, from);
     }
 
+    fn congestion_marked(&mut self, now: Time, packet: &Packet<Box<Frame>>) {
+        self.recorder.congestion_marked(now, packet);
+    }
+
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         Observer::<()>::queued(&mut self.recorder, now, packet, occupancy);
     }

@@ -64,7 +64,7 @@ pub(super) fn glance(reproduction: &Reproduction) -> Grid {
         let verdict = unbroken(&verdict(figure));
         vec![Cell::plain(&experiment.id), Cell::plain(figure.id), Cell::plain(&figure.title), outcome(verdict, figure.verdict())]
     });
-    Grid { title: "figures", rows: rows.collect(), columns, left_out: 0 }
+    Grid::new("figures", columns, rows.collect())
 }
 
 /// One row per gate.
@@ -74,7 +74,7 @@ pub(super) fn gates(figure: &Figure) -> Grid {
         let band = band(gate.unit, gate.low.as_ref(), gate.high.as_ref());
         vec![Cell::plain(&gate.name), Cell::plain(list(&gate.measured)), Cell::plain(band), outcome(String::new(), gate.verdict())]
     };
-    Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
+    Grid::new("gates", columns, figure.gates.iter().map(row).collect())
 }
 
 /// The band with its unit: "10 20 30 cells", "at most 5 slots", "9 20 ± 1 cells", "47 94 Mbyte/s ± 2 %".

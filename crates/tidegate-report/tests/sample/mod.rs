@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use tidegate_report::{
-    BoundResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PacketResult, PortResult,
-    PromiseResult, Report, Run, Series, SeriesKind, Volume, World, format_rate, format_ratio, format_time,
+    AqmResult, BoundResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PacketResult,
+    PortResult, PromiseResult, Report, Run, Series, SeriesKind, SojournSummary, Volume, World, format_rate, format_ratio, format_time,
 };
 
 const FLOWS: [&str; 3] = ["voice", "video", "bulk"];
@@ -108,7 +108,6 @@ fn series(kind: SeriesKind, name: &str, values: impl Iterator<Item = f64>) -> Se
 fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
     let delays_s = sorted_delays(flow, replications);
     let jitter_s = sorted_jitter(flow, replications);
-    let of_sorted = |values: &[f64], share: f64| values[((values.len() - 1) as f64 * share) as usize];
     let quantile = |share: f64| of_sorted(&delays_s, share);
     let of = |measure: fn(&Outcome) -> f64| {
         let values: Vec<f64> = replications.iter().map(|outcomes| measure(&outcomes[flow])).collect();
@@ -179,6 +178,7 @@ fn port_result(replications: &[[Outcome; 3]]) -> PortResult {
         utilisation: estimate(&busy),
         occupancy_mean_bytes: queue.iter().sum::<f64>() / queue.len() as f64,
         occupancy_max_bytes: queue.iter().copied().fold(0.0, f64::max) as u64,
+        ce_marked: Volume::default(),
         kernel: None,
         classes: (0..3)
             .map(|class| ClassResult {
@@ -190,9 +190,19 @@ fn port_result(replications: &[[Outcome; 3]]) -> PortResult {
                 queued: sum(class, replications, |outcome| outcome.queued),
                 drops: flow_drops(class, replications),
                 marked: Volume::default(),
+                ce_marked: Volume::default(),
+                sojourn: sojourn(class, replications),
+                aqm: (class == 2).then(|| AqmResult { kind: "codel".into(), saw_no_queue: false }),
             })
             .collect(),
     }
+}
+
+/// In the sample the link takes no time.
+fn sojourn(flow: usize, replications: &[[Outcome; 3]]) -> Option<SojournSummary> {
+    let delays_s = sorted_delays(flow, replications);
+    let (mean_s, max_s) = (delays_s.iter().sum::<f64>() / delays_s.len() as f64, *delays_s.last()?);
+    Some(SojournSummary { mean_s, p50_s: of_sorted(&delays_s, 0.5), p99_s: of_sorted(&delays_s, 0.99), max_s })
 }
 
 fn flow_drops(flow: usize, replications: &[[Outcome; 3]]) -> Vec<DropCount> {
@@ -211,6 +221,11 @@ fn sorted_delays(flow: usize, replications: &[[Outcome; 3]]) -> Vec<f64> {
     let mut delays_s: Vec<f64> = replications.iter().flat_map(|outcomes| outcomes[flow].delays_s.iter().copied()).collect();
     delays_s.sort_by(f64::total_cmp);
     delays_s
+}
+
+/// The value that a share of these, which rise, does not exceed.
+fn of_sorted(values: &[f64], share: f64) -> f64 {
+    values[((values.len() - 1) as f64 * share) as usize]
 }
 
 fn sorted_jitter(flow: usize, replications: &[[Outcome; 3]]) -> Vec<f64> {

@@ -68,7 +68,9 @@ impl AdapterLink {
 
     /// A frame comes. A segment with ECN is marked if `mark_above` bytes are queued, or more.
     pub(super) fn arrive(&mut self, now: u64, queue: Flow, mut packet: InTransit, mark_above: u64, watch: &mut PortWatch) {
-        packet.meta.mark_if_congested(self.port.occupancy().bytes(), mark_above);
+        if packet.meta.mark_if_congested(self.port.occupancy().bytes(), mark_above) {
+            watch.meter.ce_marked(queue, packet.length);
+        }
         let slot = now.div_ceil(self.slot);
         self.port.offer(Time::from_picoseconds(now), slot, queue, packet.length, packet.colour, packet.meta, watch);
     }

@@ -77,8 +77,8 @@ impl DataPlane<'_> {
         let LinkState { port, rest, .. } = &mut self.links[link];
         let port = match port {
             LinkPort::Fifo(port) => {
-                if packet.meta.is_ecn_capable() {
-                    packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above);
+                if packet.meta.is_ecn_capable() && packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above) {
+                    rest.meter.ce_marked(hop.queue, packet.length);
                 }
                 return match port.enqueue(now, hop.queue, packet.length, packet.colour, &mut rest.meter) {
                     Ok((start, finish)) => self.transmit(link, packet, start, finish),
@@ -90,7 +90,9 @@ impl DataPlane<'_> {
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         match &mut port.kind {
             PortKind::Packets { port: packets, busy_until } => {
-                packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above);
+                if packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above) {
+                    watch.meter.ce_marked(hop.queue, packet.length);
+                }
                 if let Some(admission) = &mut self.admission {
                     admission.renew(now, link, hop.queue, packets);
                 }
@@ -118,7 +120,9 @@ impl DataPlane<'_> {
         let (hop, goes_on) = (self.hop(cursor), self.hop(cursor + 1).comes_one_by_one);
         let LinkState { port: LinkPort::Driven(port), rest, .. } = &mut self.links[hop.link as usize] else { return };
         let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
-        packet.meta.mark_if_congested(cells.port().occupancy().bytes(), rest.mark_above);
+        if packet.meta.mark_if_congested(cells.port().occupancy().bytes(), rest.mark_above) {
+            rest.meter.ce_marked(hop.queue, packet.length);
+        }
         let InTransit { meta: tag, length, colour } = packet;
         cells.push(hop.queue, Train { tag, length, colour, first: now, pace, goes_on });
         self.agenda.update_port(*slot, cells.next());
@@ -229,8 +233,9 @@ impl DataPlane<'_> {
     fn packet_decided(&mut self, link: usize, fate: Fate<PacketMeta>) {
         match fate {
             Fate::Whole { tag: mut meta, length, colour, is_congested, finish } => {
-                if is_congested {
-                    meta.mark();
+                if is_congested && meta.mark() {
+                    let queue = self.hop(meta.cursor).queue;
+                    self.links[link].rest.meter.ce_marked(queue, length);
                 }
                 meta.cursor += 1;
                 self.forward(link, InTransit { meta, length, colour }, finish);

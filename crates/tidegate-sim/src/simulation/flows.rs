@@ -127,6 +127,10 @@ impl Observer<PacketMeta> for PortWatch<'_, '_> {
         Observer::marked(self.meter, now, packet, from);
     }
 
+    fn congestion_marked(&mut self, now: Time, packet: &Packet<PacketMeta>) {
+        Observer::congestion_marked(self.meter, now, packet);
+    }
+
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         Observer::<PacketMeta>::queued(self.meter, now, packet, occupancy);

@@ -37,20 +37,20 @@ impl PacketMeta {
         self.flags >> ECN_SHIFT != 0
     }
 
-    /// Marks the packet if it may be marked and `backlog` bytes, of `threshold` or more, are queued where it comes.
+    /// Marks the packet if it may be marked and `backlog` bytes, of `threshold` or more, are queued where it comes. True if it was not marked before.
     #[inline]
-    pub(super) fn mark_if_congested(&mut self, backlog: u64, threshold: u64) {
-        if backlog >= threshold {
-            self.mark();
-        }
+    pub(super) fn mark_if_congested(&mut self, backlog: u64, threshold: u64) -> bool {
+        backlog >= threshold && self.mark()
     }
 
-    /// Marks the packet if it may be marked.
+    /// Marks the packet if it may be marked. True if it was not marked before.
     #[inline]
-    pub(super) fn mark(&mut self) {
-        if self.is_ecn_capable() {
+    pub(super) fn mark(&mut self) -> bool {
+        let is_new = self.is_ecn_capable() && self.flags & CONGESTION_EXPERIENCED != CONGESTION_EXPERIENCED;
+        if is_new {
             self.flags |= CONGESTION_EXPERIENCED;
         }
+        is_new
     }
 
     #[inline]

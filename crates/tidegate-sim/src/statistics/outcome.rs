@@ -223,12 +223,16 @@ pub struct ClassOutcome {
     pub queued: Volume,
     /// What the policer gave another colour.
     pub marked: Volume,
+    /// What an AQM, or the link's `mark_above`, marked as CE.
+    pub ce_marked: Volume,
     /// Bits transmitted per second.
     pub throughput_bps: Estimate,
     /// Packets dropped per packet offered, 0 to 1.
     pub loss: Estimate,
     /// The mean time from arrival to the start of transmission, in seconds; `None` if nothing was transmitted.
     pub wait_s: Option<Estimate>,
+    /// Times from arrival to the start of transmission, over all replications.
+    pub sojourns: Histogram,
     /// Times from arrival to the last bit on the link, over all replications.
     pub delays: Histogram,
     /// Mean queued bytes.
@@ -447,9 +451,11 @@ impl ClassOutcome {
             dropped: all_dropped(runs.iter().map(|run| &run.dropped)),
             queued: runs.iter().map(|run| run.queued).sum(),
             marked: runs.iter().map(|run| run.marked).sum(),
+            ce_marked: runs.iter().map(|run| run.ce_marked).sum(),
             throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.sent, span)))).unwrap_or_default(),
             loss: estimate(loss).unwrap_or_default(),
-            wait_s: estimate(runs.iter().map(|run| run.mean_wait())),
+            wait_s: estimate(runs.iter().map(|run| run.sojourns.mean())),
+            sojourns: merged(runs.iter().map(|run| &run.sojourns)),
             delays: merged(runs.iter().map(|run| &run.delays)),
             occupancy_mean_bytes: estimate(runs.iter().map(|run| Some(run.occupancy.mean()))).unwrap_or_default(),
             occupancy_max_bytes: runs.iter().map(|run| run.occupancy.maximum()).max().unwrap_or(0),

@@ -58,12 +58,14 @@ pub struct ClassStatistics {
     pub queued: Volume,
     /// What the policer gave another colour.
     pub marked: Volume,
+    /// What an AQM, or the link's `mark_above`, marked as CE.
+    pub ce_marked: Volume,
     /// Queued bytes over time.
     pub occupancy: TimeWeighted,
     /// Times from a packet's arrival at the port to its last bit on the link.
     pub delays: Histogram,
-    /// The sum of the times from a packet's arrival to the start of its transmission, in picoseconds.
-    pub waiting: u128,
+    /// Times from a packet's arrival at the port to the start of its transmission.
+    pub sojourns: Histogram,
 }
 
 impl ClassStatistics {
@@ -76,15 +78,11 @@ impl ClassStatistics {
             dropped_tagged: Volume::default(),
             queued: Volume::default(),
             marked: Volume::default(),
+            ce_marked: Volume::default(),
             occupancy,
             delays: Histogram::default(),
-            waiting: 0,
+            sojourns: Histogram::default(),
         }
-    }
-
-    /// The mean time from arrival to the start of transmission, in seconds; `None` if nothing was transmitted.
-    pub fn mean_wait(&self) -> Option<f64> {
-        (self.sent.packets > 0).then(|| self.waiting as f64 / self.sent.packets as f64 / 1e12)
     }
 }
 
@@ -166,6 +164,10 @@ impl PortMeter {
         self.class(flow).marked.add(length);
     }
 
+    pub(crate) fn ce_marked(&mut self, flow: Flow, length: u32) {
+        self.class(flow).ce_marked.add(length);
+    }
+
     #[inline]
     pub(crate) fn queued(&mut self, now: u64, flow: Flow, length: u32) {
         self.backlog += u64::from(length);
@@ -183,7 +185,7 @@ impl PortMeter {
         self.busy_until = finish;
         let class = self.class(flow);
         class.sent.add(length);
-        class.waiting += u128::from(now - arrival);
+        class.sojourns.record(now - arrival);
         class.delays.record(finish - arrival);
         class.queued.packets -= 1;
         class.occupancy.set(now, class.occupancy.value() - u64::from(length));
@@ -198,6 +200,7 @@ impl PortMeter {
         class.offered += passed;
         class.sent += passed;
         class.delays.record_times(time, passed.packets);
+        class.sojourns.record_times(0, passed.packets);
         class.occupancy.touch(u64::from(length));
     }
 
@@ -282,6 +285,10 @@ impl<P> Observer<P> for PortMeter {
     #[inline]
     fn marked(&mut self, _now: Time, packet: &Packet<P>, _from: Colour) {
         self.marked(packet.flow, packet.length);
+    }
+
+    fn congestion_marked(&mut self, _now: Time, packet: &Packet<P>) {
+        self.ce_marked(packet.flow, packet.length);
     }
 
     #[inline]
