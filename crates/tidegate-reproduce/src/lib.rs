@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`aqm`] | RFC 8033, 8289, 8290 and 9332, active queue management |
 //! | [`figure`] | figures, gates, charts and tables |
 //! | [`gfr`] | Goyal et al., guaranteed frame rate for TCP over ATM |
 //! | [`intserv`] | Wu et al., a per-flow node for integrated services |
@@ -21,9 +22,11 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod aqm;
 mod experiment;
 pub mod gfr;
 pub mod intserv;
+mod parallel;
 mod prose;
 mod proven;
 pub mod router;
@@ -35,7 +38,7 @@ pub use tidegate_report::figure;
 
 /// Every experiment. A new one is a module of this crate and a line here.
 pub const EXPERIMENTS: &[Experiment] =
-    &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT, intserv::EXPERIMENT, router::EXPERIMENT];
+    &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT, intserv::EXPERIMENT, router::EXPERIMENT, aqm::EXPERIMENT];
 
 /// The experiment of an id, with all its figures ("schiller") or with one of them ("schiller/figure-3").
 pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {

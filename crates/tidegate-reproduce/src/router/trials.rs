@@ -1,9 +1,8 @@
-//! Trials of machines, several at once: their order and results do not depend on the number of threads.
+//! Trials of machines, several at once.
 
 use crate::figure::Figure;
+use crate::parallel;
 use crate::proven::row;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use tidegate_bounds::quantity::NoBound;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_router::{Machine, RouterFlow, RouterOutcome, Trial, run};
@@ -64,26 +63,7 @@ impl Extent {
 
 /// Runs all cases, and calls `progress` with the part that is done.
 pub fn run_all(cases: &[Case], progress: &dyn Fn(f64)) -> Vec<RouterOutcome> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<RouterOutcome>>> = Mutex::new(vec![None; cases.len()]);
-    let work = || {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        let case = cases.get(index)?;
-        let outcome = run(&case.machine, &case.flows, &case.trial).expect("the experiments' machines can be run");
-        results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(outcome);
-        Some(())
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| while work().is_some() {});
-        }
-        // This thread tells of the progress.
-        while work().is_some() {
-            progress(next.load(Ordering::Relaxed).min(cases.len()) as f64 / cases.len() as f64);
-        }
-    });
-    results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
+    parallel::run_all(cases, |case| run(&case.machine, &case.flows, &case.trial).expect("the experiments' machines can be run"), progress)
 }
 
 /// The outcomes of each point: cases in a row, one per seed.
