@@ -11,6 +11,7 @@ mod topology;
 
 mod command;
 mod interface_lock;
+mod kernel_aqm;
 mod log;
 mod preset;
 

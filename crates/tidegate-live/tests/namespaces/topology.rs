@@ -33,16 +33,28 @@ pub struct Topology {
 }
 
 impl Topology {
-    pub fn new() -> Topology {
+    /// What this machine lacks for namespaces that carry packets, and how to get it.
+    pub fn missing() -> Option<String> {
         // SAFETY: asks for a number.
         let user = unsafe { libc::geteuid() };
-        assert_eq!(user, 0, "the namespace tests carry real packets and must run as root: `sudo -E cargo test -p tidegate-live`");
-        for tool in TOOLS {
+        if user != 0 {
+            return Some("the namespace tests carry real packets and must run as root: `sudo -E cargo test`".to_owned());
+        }
+        let found = |tool: &str| {
             let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null()).status();
-            assert!(
-                found.is_ok_and(|status| status.success()),
-                "the namespace tests need `{tool}`: apt-get install iproute2 iperf3 ethtool"
-            );
+            found.is_ok_and(|status| status.success())
+        };
+        if let Some(tool) = TOOLS.into_iter().find(|tool| !found(tool)) {
+            return Some(format!("the namespace tests need `{tool}`: apt-get install iproute2 iperf3 ethtool"));
+        }
+        // SAFETY: moves a thread of its own, which ends at once, to a new namespace.
+        let refused = thread::spawn(|| unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0).join().unwrap_or(true);
+        refused.then(|| "the kernel does not let this process make network namespaces: use a container with --privileged".to_owned())
+    }
+
+    pub fn new() -> Topology {
+        if let Some(missing) = Topology::missing() {
+            panic!("{missing}");
         }
         let lock = File::create(std::env::temp_dir().join("tidegate-namespaces.lock")).expect("a lock file");
         lock.lock().expect("a lock");
