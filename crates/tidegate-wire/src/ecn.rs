@@ -1,7 +1,8 @@
 //! Reads and marks the code point of explicit congestion notification of a frame, in its outermost IP header.
 //!
 //! **Law.** Only ECT(0) and ECT(1) become CE. A frame that is Not-ECT, has been marked, or has no IP header stays as it is. An IPv4 header checksum that
-//! was right is right afterwards, and one that was wrong is wrong by as much.
+//! was right is right afterwards, and one that was wrong is wrong by as much. Below MPLS labels a frame counts as Not-ECT, because the labels do not say
+//! that it is IP.
 //!
 //! **Source.** RFC 3168, sections 5 and 9.1; RFC 1624, equation 3 (incremental update of the checksum).
 //!
@@ -20,16 +21,25 @@ use tidegate_core::packet::Ecn;
 
 /// The code point of a frame; Not-ECT without an IP header.
 pub fn ecn(link: LinkType, frame: &[u8]) -> Ecn {
-    let Some(header) = locate(link, frame).1.ip.map(|at| &frame[at..]) else { return Ecn::NotEct };
+    ip(link, frame).map_or(Ecn::NotEct, |at| read(&frame[at..]))
+}
+
+/// Where the outermost IP header begins, of which the frame holds the fixed part at least.
+fn ip(link: LinkType, frame: &[u8]) -> Option<usize> {
+    let (header, places) = locate(link, frame);
+    places.ip.filter(|_| header.mpls_label.is_none())
+}
+
+fn read(header: &[u8]) -> Ecn {
     Ecn::from_bits(if header[0] >> 4 == 4 { header[1] } else { header[1] >> 4 })
 }
 
 /// Sets the code point of a frame to CE. False if the frame stays as it is.
 pub fn mark(link: LinkType, frame: &mut [u8]) -> bool {
-    if matches!(ecn(link, frame), Ecn::NotEct | Ecn::Ce) {
+    let Some(header) = ip(link, frame).map(|at| &mut frame[at..]) else { return false };
+    if matches!(read(header), Ecn::NotEct | Ecn::Ce) {
         return false;
     }
-    let Some(header) = locate(link, frame).1.ip.map(|at| &mut frame[at..]) else { return false };
     if header[0] >> 4 == 4 {
         let before = u16::from_be_bytes([header[0], header[1]]);
         header[1] |= 0b11;
@@ -80,6 +90,95 @@ mod tests {
         assert_eq!(ecn(LinkType::Ip, &frame), Ecn::Ect0);
         assert!(mark(LinkType::Ip, &mut frame));
         assert_eq!(frame, header(0x6134_5678));
+    }
+
+    #[test]
+    fn below_labels_nothing_is_marked() {
+        // An Ethernet pseudowire without a control word looks like IP if its destination begins with 4 or 6.
+        let labelled = [&[2; 12][..], &[0x88, 0x47, 0, 1, 1, 64], &v4(0x4502, 0xb85f)].concat();
+        let mut frame = labelled.clone();
+        assert_eq!(ecn(LinkType::Ethernet, &frame), Ecn::NotEct);
+        assert!(!mark(LinkType::Ethernet, &mut frame));
+        assert_eq!(frame, labelled);
+    }
+
+    #[test]
+    fn a_mark_leaves_the_sum_of_every_header_as_it_was() {
+        let words = [0, 1, 0x00ff, 0x7fff, 0x8000, 0xfffe, 0xffff];
+        for (service, word) in (0..=0xff).flat_map(|service| words.map(|word| (service, word))) {
+            let every = service < 4 && word == 0;
+            for sum in (0..=0xffff).step_by(if every { 1 } else { 2501 }) {
+                let mut frame = v4(0x4500 | service, sum);
+                frame[4..6].copy_from_slice(&u16::to_be_bytes(word));
+                let before = checksum::sum(&frame[..20]);
+                mark(LinkType::Ip, &mut frame);
+                assert_eq!(checksum::sum(&frame[..20]), before, "{service:02x} {word:04x} {sum:04x}");
+            }
+        }
+    }
+
+    /// An IP packet with a right header checksum, and bytes that are another IP packet or a transport's.
+    fn packet(v6: bool, service: u8, options: &[[u8; 4]], protocol: u8, content: &[u8]) -> Vec<u8> {
+        let mut packet = if v6 {
+            // Extension headers of 8 bytes in place of options.
+            let mut fixed = vec![0x60 | service >> 4, service << 4 | 5, 0, 7];
+            fixed.extend(((8 * options.len() + content.len()) as u16).to_be_bytes());
+            fixed.extend([if options.is_empty() { protocol } else { 60 }, 64]);
+            fixed.extend([0x20; 32]);
+            for (number, option) in options.iter().enumerate() {
+                fixed.extend([if number + 1 == options.len() { protocol } else { 60 }, 0, 1, 4]);
+                fixed.extend(option);
+            }
+            fixed
+        } else {
+            let length = 20 + 4 * options.len() + content.len();
+            let mut fixed = vec![0x45 + options.len() as u8, service, (length >> 8) as u8, length as u8, 0, 9, 0x20, 5, 64, protocol, 0, 0];
+            fixed.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+            fixed.extend(options.iter().flatten());
+            let sum = !checksum::sum(&fixed);
+            fixed[10..12].copy_from_slice(&sum.to_be_bytes());
+            fixed
+        };
+        packet.extend(content);
+        packet
+    }
+
+    proptest! {
+        /// Of an outer packet around an inner one, behind tags or PPPoE and with options, the outer header alone changes, and its checksum stays right.
+        #[test]
+        fn the_outer_header_alone_is_marked(
+            before in 0usize..4, v6: [bool; 2], service: [u8; 2], options in prop::collection::vec(any::<[u8; 4]>(), 0..=10),
+            content in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let inner = packet(v6[1], service[1], &options[options.len() / 2..], 17, &content);
+            let outer = packet(v6[0], service[0], &options, if v6[1] { 41 } else { 4 }, &inner);
+            let mut frame = vec![2; 12];
+            match before {
+                3 => frame.extend([&[0x88, 0x64, 0x11, 0, 0, 1][..], &(outer.len() as u16 + 2).to_be_bytes(), if v6[0] { &[0, 0x57] } else { &[0, 0x21] }].concat()),
+                tags => {
+                    (0..tags).for_each(|_| frame.extend([0x81, 0, 0, 7]));
+                    frame.extend(if v6[0] { [0x86, 0xdd] } else { [0x08, 0x00] });
+                }
+            }
+            let at = frame.len();
+            frame.extend(&outer);
+            let mut marked = frame.clone();
+            let can_be = matches!(service[0] & 0b11, 1 | 2);
+            prop_assert_eq!(ecn(LinkType::Ethernet, &frame), Ecn::from_bits(service[0]));
+            prop_assert_eq!(mark(LinkType::Ethernet, &mut marked), can_be);
+            let header = packet(v6[0], service[0] | if can_be { 0b11 } else { 0 }, &options, if v6[1] { 41 } else { 4 }, &[]);
+            prop_assert_eq!(&marked[..at], &frame[..at]);
+            if v6[0] {
+                prop_assert_eq!(&marked[at..at + 4], &header[..4]);
+                prop_assert_eq!(&marked[at + 4..], &frame[at + 4..]);
+            } else {
+                prop_assert_eq!(marked[at + 1], header[1]);
+                prop_assert_eq!(checksum::sum(&marked[at..at + 20 + 4 * options.len()]), 0xffff);
+                marked[at..at + 2].copy_from_slice(&frame[at..at + 2]);
+                marked[at + 10..at + 12].copy_from_slice(&frame[at + 10..at + 12]);
+                prop_assert_eq!(marked, frame);
+            }
+        }
     }
 
     proptest! {
