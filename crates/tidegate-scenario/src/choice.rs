@@ -83,10 +83,51 @@ pub enum CallArrivals {
 pub enum PresetName {
     /// The node of integrated services of Wu, Hou, Zhang, Chao and Hamada.
     IntegratedServices,
+    /// The gateway of a home.
+    Home,
+    /// An access network with a class for each subscriber.
+    Subscribers,
 }
 
-leaf! { PresetName, "preset", "a preset", [
-    ("intserv", PresetName::IntegratedServices, "a node of integrated services: the scheduler `intserv`, a partition for each service, and marks in code points"),
+impl PresetName {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        PRESETS.iter().find(|entry| entry.1 == self).map_or("", |entry| entry.0)
+    }
+}
+
+const PRESETS: [Entry<PresetName>; 3] = [
+    (
+        "home",
+        PresetName::Home,
+        "the gateway of a home: `fq-codel` for every class, with one buffer for all; `tins` divide traffic by code points",
+    ),
+    (
+        "intserv",
+        PresetName::IntegratedServices,
+        "a node of integrated services: the scheduler `intserv`, a partition for each service, and marks in code points",
+    ),
+    (
+        "subscribers",
+        PresetName::Subscribers,
+        "an access network: each `subscriber` is a class with `fq-codel`, shaped to its plan; the link is shared in proportion to the plans",
+    ),
+];
+
+leaf! { PresetName, "preset", "a preset", PRESETS }
+
+/// Classes by code points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TinsName {
+    /// Three.
+    DiffServ3,
+    /// Four.
+    DiffServ4,
+}
+
+leaf! { TinsName, "tins", "a set of tins", [
+    ("diffserv3", TinsName::DiffServ3, "`voice` (CS7, CS6, EF, VA), `best-effort` and `bulk` (CS1, LE), with the weights 4, 16 and 1"),
+    ("diffserv4", TinsName::DiffServ4, "`voice` (CS7 to CS4, EF, VA), `video` (CS3, CS2, AF4x to AF2x), `best-effort` and `bulk` (CS1, LE), with the weights 4, 8, 16 and 1"),
 ] }
 
 /// The reading of the node of integrated services.
@@ -171,11 +212,14 @@ pub fn chosen_by_files() -> impl Iterator<Item = AqmKind> {
 }
 
 /// The presets of fair queueing: name, algorithm, and one sentence.
-const FAIR_QUEUEING: [(&str, AqmKind, &str); 1] = [(
-    "fq-codel",
-    AqmKind::CoDel,
-    "`codel` on each of 1024 queues, which take turns, with sparse flows first (RFC 8290): writes `queues`, `queue_scheduler` and `buffer` unless they are given",
-)];
+const FAIR_QUEUEING: [(&str, AqmKind, &str); 2] = [
+    (
+        "fq-codel",
+        AqmKind::CoDel,
+        "`codel` on each of 1024 queues, which take turns, with sparse flows first (RFC 8290): writes `queues`, `queue_scheduler` and `buffer` unless they are given",
+    ),
+    ("fq-pie", AqmKind::Pie, "`pie` on each of 1024 queues, which take turns as under `fq-codel`"),
+];
 
 leaf! {
     AqmName,

@@ -67,6 +67,12 @@ pub(crate) fn expand(root: &mut DeTable<'_>) {
     }
 }
 
+/// A finding without the direction that it was made in: those of both directions at one place are one.
+pub(crate) fn of_both(finding: &Diagnostic) -> Diagnostic {
+    let [down, up] = Direction::ALL.map(|direction| format!("{}`", direction.policy("")));
+    Diagnostic { problem: finding.problem.replace(&up, &down), ..finding.clone() }
+}
+
 fn split<'i>(name: &str, mut shared: DeTable<'i>) -> Vec<Entry<'i>> {
     let own = Direction::ALL.map(|direction| shared.remove_entry(direction.key()));
     let directions = Direction::ALL.into_iter().zip(own).filter_map(|(direction, own)| Some((direction, own?)));

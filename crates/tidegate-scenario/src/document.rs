@@ -3,7 +3,7 @@
 
 use crate::choice::{
     Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, MarksName, NodeReading, OutOfProfileName, PolicerName,
-    PresetName, ReadingName, SchedulerName, SharesName, StampingName, ViolationName,
+    PresetName, ReadingName, SchedulerName, SharesName, StampingName, TinsName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -29,6 +29,7 @@ pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use direction::{Direction, PolicyName};
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
+pub use preset::SubscriberTable;
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
 
@@ -149,6 +150,12 @@ pub struct PolicyTable {
     /// For `kind = "intserv"`: the part of the rate that guaranteed and controlled-load classes may reserve together, and that admission gives to calls.
     #[schemars(extend("default" = "90 %", "examples" = ["80 %"]))]
     pub utilisation: Option<At<Ratio>>,
+    /// For `kind = "home"`: divides the traffic by code points, into classes that share the link by weight.
+    #[schemars(extend("default" = "none: one class for all"))]
+    pub tins: Option<At<TinsName>>,
+    /// For `kind = "subscribers"`: the subscribers, a class for each.
+    #[serde(default)]
+    pub subscriber: Vec<Block<SubscriberTable>>,
     /// The rate of the link behind the port. A link may override it.
     #[schemars(with = "Option<At<Rate>>", extend("default" = "**required**, but for `down` and `up` with rates of their own", "examples" = ["10 Mbit/s"]))]
     pub rate: At<Rate>,
@@ -247,7 +254,7 @@ pub struct BufferTable {
 }
 
 /// A rule: every field that is given must match. At least one is given.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleTable {
     /// Differentiated services code point, 0 to 63 or a name such as `ef`, `af41` or `cs5`.

@@ -3,7 +3,7 @@
 use crate::choice::{
     Admission, AqmName, ArbiterName, ArrivalsName, BufferName, BusName, CallServiceName, ConformanceName, DeadlineName, EarlyName, Holding,
     KernelName, LateName, LevelName, MarksName, NodeReading, NoiseName, OutOfProfileName, PolicerName, PresetName, ReadingName,
-    SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, TraceFormatName, VariationName, ViolationName,
+    SchedulerName, ServiceClassName, SharesName, SourceKind, StampingName, TinsName, TraceFormatName, VariationName, ViolationName,
 };
 use crate::document::PolicyName;
 use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
@@ -36,5 +36,5 @@ leaves! {
     Name, PolicyName, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Gain, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
     Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
-    PresetName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, StepRate, TraceFormatName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
+    PresetName, TinsName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, StepRate, TraceFormatName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
 }

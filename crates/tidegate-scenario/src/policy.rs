@@ -71,7 +71,7 @@ pub struct Policy {
     pub bounds: Vec<NodeBounds>,
     /// The cell scheduler of an ATM adapter. It takes the place of the port's own scheduler.
     pub adapter: Option<AdapterSetup>,
-    /// The reading of the preset that wrote it, and the part of the rate that may be reserved.
+    /// For the preset `intserv`: its reading, and the part of the rate that may be reserved.
     pub(crate) preset: Option<(NodeReading, Ratio)>,
     /// The warning of members that may starve below an unlimited priority.
     pub(crate) starvation: Option<Diagnostic>,
@@ -235,11 +235,11 @@ fn prevents_floods(buffer: &Buffer, classes: &[&Class]) -> bool {
         Limit::Bytes(_) => None,
     };
     let taken = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(packets(class)?)));
-    let fits = matches!((buffer.limit, taken), (Limit::Packets(size), Some(taken)) if taken <= size);
+    let fits = matches!((buffer.kind, buffer.limit, taken), (BufferKind::TailDrop, Limit::Packets(size), Some(taken)) if taken <= size);
     // What is beyond a reserve counts as marked, and gives way to what is within.
     let reserved = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(class.reserve?.saturating_mul(class.queues.into()))));
     let is_divided = matches!((buffer.limit, reserved), (Limit::Bytes(size), Some(reserved)) if reserved <= size);
-    buffer.kind == BufferKind::LongestQueuePushOut || buffer.kind == BufferKind::TailDrop && fits || is_divided
+    matches!(buffer.kind, BufferKind::LongestQueuePushOut | BufferKind::FattestFlow) || fits || is_divided
 }
 
 /// The work of [`Policy::resolve`].
@@ -558,7 +558,7 @@ impl<'a> Resolution<'a> {
             overhead: setup.overhead,
             longest_frame: setup.longest_frame,
             link: self.link(),
-            preset: self.table.preset(),
+            preset: self.table.node(),
             packet_limit: setup.packet_limit,
             buffer: buffers.shared,
             scheduler: tree.root.kind,

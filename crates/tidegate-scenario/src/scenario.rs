@@ -232,7 +232,7 @@ impl Draft {
             Loader { name, only, flow, command_line: &command_line, captures, findings: &mut findings }.scenario(&self.text)
         };
         let mut seen = HashSet::new();
-        findings.retain(|finding| seen.insert(finding.clone()));
+        findings.retain(|finding| seen.insert(directions::of_both(finding)));
         findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
         let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
         let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };

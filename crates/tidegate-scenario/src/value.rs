@@ -59,7 +59,7 @@ pub trait Leaf: Sized {
 }
 
 /// A value and its place.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct At<T> {
     pub value: T,
     pub span: Span,
@@ -255,7 +255,7 @@ impl<'de> Deserialize<'de> for OwnedScalar {
 }
 
 /// The name of a policy, class, group, link or flow: 1 to 64 characters, no dot, quote or control character.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Name(pub String);
 
 impl Leaf for Name {

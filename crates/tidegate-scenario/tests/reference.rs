@@ -60,6 +60,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`transfer` of `cells`", "TransferTable"),
     ("`[[policy.NAME.class]]`", "ClassTable"),
     ("`match` of a class", "RuleTable"),
+    ("`[[policy.NAME.subscriber]]`", "SubscriberTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),
     ("`dwcs` of a policy or a group", "DwcsTable"),
     ("`intserv` of a policy or a group", "IntServTable"),

@@ -81,7 +81,7 @@ macro_rules! member {
 
 member! {
     /// A class of traffic: which packets, and how they are treated.
-    #[derive(Clone, Debug, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct ClassTable {
         /// A name that no other class or group of the policy has.

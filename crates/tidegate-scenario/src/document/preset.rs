@@ -1,16 +1,39 @@
-//! What the keys of a preset mean where they are not given.
+//! The keys of presets: their tables, exactly as they are written, and what they mean where they are not given; see [`super`].
 
 use super::PolicyTable;
-use crate::choice::NodeReading;
+use crate::choice::{NodeReading, PresetName};
+use crate::header::Prefix;
 use crate::units::Ratio;
+use crate::value::{At, Block, Name};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tidegate_core::units::Rate;
+
+/// A subscriber of an access network, for `kind = "subscribers"`: what comes from its addresses or goes to them, at the rates of its plan.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubscriberTable {
+    /// The name of its class.
+    #[schemars(extend("examples" = ["house 7"]))]
+    pub name: At<Name>,
+    /// Its addresses or prefixes, IPv4 and IPv6.
+    #[schemars(extend("examples" = [["192.0.2.7", "2001:db8:7::/48"]]))]
+    pub addresses: Block<Vec<At<Prefix>>>,
+    /// The rate of its plan towards it.
+    #[schemars(extend("examples" = ["100 Mbit/s"]))]
+    pub down: At<Rate>,
+    /// The rate of its plan from it.
+    #[schemars(extend("examples" = ["20 Mbit/s"]))]
+    pub up: At<Rate>,
+}
 
 /// 90 %, in billionths.
 const USUAL_UTILISATION: u64 = 900_000_000;
 
 impl PolicyTable {
-    /// The reading of the preset and the part of the rate that may be reserved; `None` without a preset.
-    pub fn preset(&self) -> Option<(NodeReading, Ratio)> {
-        self.kind.as_ref()?;
+    /// For `kind = "intserv"`: the reading, and the part of the rate that may be reserved.
+    pub fn node(&self) -> Option<(NodeReading, Ratio)> {
+        self.kind.as_ref().filter(|kind| kind.value == PresetName::IntegratedServices)?;
         let utilisation = match &self.utilisation {
             Some(at) => at.value,
             None => Ratio::from_billionths(USUAL_UTILISATION)?,

@@ -1,0 +1,53 @@
+//! What presets write into policies with several classes.
+
+use super::size::{FAIR_BUFFER, longest_frame, size};
+use crate::choice::{AqmChoice, AqmName, BufferName, SchedulerName};
+use crate::diagnostic::Span;
+use crate::document::{BufferTable, ClassTable, PolicyTable};
+use crate::units::Limit;
+use crate::value::{At, Block, Name, Or};
+use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
+
+/// The scheduler of the policy, which is WF2Q+ if it has several classes and names none.
+pub fn scheduler(table: &mut PolicyTable, classes: usize, at: &Span) -> SchedulerKind {
+    if classes.max(table.class.len()) > 1 {
+        table.scheduler.get_or_insert(here(SchedulerName(SchedulerKind::Wf2qPlus), at));
+    }
+    table.scheduler.as_ref().map_or(SchedulerKind::Fifo, |scheduler| scheduler.value.0)
+}
+
+/// Gives all classes FQ-CoDel, and one buffer.
+pub fn fair(table: &mut PolicyTable, at: &Span) {
+    let limit = Limit::Bytes(size(table.rate.value, longest_frame(table), FAIR_BUFFER));
+    let buffer = table.buffer.get_or_insert(Block { value: BufferTable::default(), span: at.clone() });
+    buffer.value.manager.get_or_insert(here(BufferName(BufferKind::FattestFlow), at));
+    buffer.value.limit.get_or_insert(here(limit, at));
+    for class in &mut table.class {
+        let name = Or::Value(AqmName(AqmChoice::FairQueueing(AqmKind::CoDel)));
+        class.value.aqm.get_or_insert(Block { value: name, span: at.clone() });
+    }
+}
+
+/// The class of this name, or a new one before that which takes what no rule matches.
+pub fn class_named(classes: &mut Vec<Block<ClassTable>>, name: At<Name>) -> &mut ClassTable {
+    let place = classes.iter().position(|class| class.name.value == name.value);
+    let place = place.unwrap_or_else(|| insert(classes, name));
+    &mut classes[place].value
+}
+
+/// Adds a class, before that which takes what no rule matches. Returns its place.
+pub fn insert(classes: &mut Vec<Block<ClassTable>>, name: At<Name>) -> usize {
+    let place = classes.len() - usize::from(takes_the_rest(classes));
+    classes.insert(place, Block { span: name.span.clone(), value: ClassTable { name, ..ClassTable::default() } });
+    place
+}
+
+/// True if the last class takes what no rule matches.
+pub fn takes_the_rest(classes: &[Block<ClassTable>]) -> bool {
+    classes.last().is_some_and(|class| class.rules.is_none())
+}
+
+/// A value that the preset writes.
+pub fn here<T>(value: T, at: &Span) -> At<T> {
+    At { value, span: at.clone() }
+}

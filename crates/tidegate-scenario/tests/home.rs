@@ -1,0 +1,144 @@
+//! The presets of access networks, `home` and `subscribers`, are the policies that a user could have written.
+
+use tidegate_scenario::summary::{Detail, summary};
+use tidegate_scenario::{Scenario, parse_str};
+
+const HOME: &str = r#"
+    [policy.home]
+    kind = "home"
+    down = "95 Mbit/s"
+    up = "19 Mbit/s"
+    overhead = "ethernet"
+"#;
+
+const HOME_WRITTEN: &str = r#"
+    [policy.down]
+    rate = "95 Mbit/s"
+    overhead = "ethernet"
+    buffer = { manager = "fattest-flow", limit = "4750 kB" }
+    class = [{ name = "all", queues = 1024, queue_scheduler = "sparse-round-robin", aqm = "codel" }]
+    [policy.up]
+    rate = "19 Mbit/s"
+    overhead = "ethernet"
+    buffer = { manager = "fattest-flow", limit = "950 kB" }
+    class = [{ name = "all", queues = 1024, queue_scheduler = "sparse-round-robin", aqm = "codel" }]
+"#;
+
+const TINS: &str = r#"
+    [policy.home]
+    kind = "home"
+    tins = "diffserv4"
+    rate = "20 Mbit/s"
+    class = [
+        { name = "games", match = [{ protocol = "udp", destination_port = 3074 }], weight = 4, aqm = "fq-pie" },
+        { name = "bulk", match = [{ dscp = "cs1" }, { destination = "198.51.100.0/24" }] },
+    ]
+"#;
+
+/// The classes of the file come first, and `bulk` has the rules that the file gives it.
+const TINS_WRITTEN: &str = r#"
+    [policy.home]
+    rate = "20 Mbit/s"
+    scheduler = "wf2q+"
+    buffer = { manager = "fattest-flow", limit = "1 MB" }
+    class = [
+        { name = "games", match = [{ protocol = "udp", destination_port = 3074 }], weight = 4, queues = 1024, queue_scheduler = "sparse-round-robin", aqm = "pie" },
+        { name = "bulk", match = [{ dscp = "cs1" }, { destination = "198.51.100.0/24" }], weight = 1, aqm = "fq-codel" },
+        { name = "voice", weight = 4, aqm = "fq-codel", match = [
+            { dscp = "cs7" }, { dscp = "cs6" }, { dscp = "ef" }, { dscp = "voice-admit" }, { dscp = "cs5" }, { dscp = "cs4" }
+        ] },
+        { name = "video", weight = 8, aqm = "fq-codel", match = [
+            { dscp = "af41" }, { dscp = "af42" }, { dscp = "af43" }, { dscp = "af31" }, { dscp = "af32" }, { dscp = "af33" }, { dscp = "cs3" },
+            { dscp = "af21" }, { dscp = "af22" }, { dscp = "af23" }, { dscp = "cs2" }
+        ] },
+        { name = "best-effort", weight = 16, aqm = "fq-codel" },
+    ]
+"#;
+
+const SUBSCRIBERS: &str = r#"
+    [policy.isp]
+    kind = "subscribers"
+    down = "1 Gbit/s"
+    up = "500 Mbit/s"
+    subscriber = [
+        { name = "anna", addresses = ["192.0.2.1", "2001:db8:1::/48"], down = "100 Mbit/s", up = "20 Mbit/s" },
+        { name = "bert", addresses = ["192.0.2.2"], down = "500 Mbit/s", up = "50 Mbit/s" },
+    ]
+    [[policy.isp.class]]
+    name = "bert"
+    queues = 64
+"#;
+
+const SUBSCRIBERS_WRITTEN: &str = r#"
+    [policy.down]
+    rate = "1 Gbit/s"
+    scheduler = "wf2q+"
+    buffer = { manager = "fattest-flow", limit = "50 MB" }
+    class = [
+        { name = "anna", match = [{ destination = "192.0.2.1" }, { destination = "2001:db8:1::/48" }], weight = 100000, queues = 256, aqm = "fq-codel", limit = "5 MB", shape = { rate = "100 Mbit/s", burst = "6072 B" } },
+        { name = "bert", match = [{ destination = "192.0.2.2" }], weight = 500000, queues = 64, aqm = "fq-codel", limit = "25 MB", shape = { rate = "500 Mbit/s", burst = "6072 B" } },
+        { name = "others", weight = 6000, aqm = "fq-codel" },
+    ]
+    [policy.up]
+    rate = "500 Mbit/s"
+    scheduler = "wf2q+"
+    buffer = { manager = "fattest-flow", limit = "25 MB" }
+    class = [
+        { name = "anna", match = [{ source = "192.0.2.1" }, { source = "2001:db8:1::/48" }], weight = 20000, queues = 256, aqm = "fq-codel", limit = "1 MB", shape = { rate = "20 Mbit/s", burst = "6072 B" } },
+        { name = "bert", match = [{ source = "192.0.2.2" }], weight = 50000, queues = 64, aqm = "fq-codel", limit = "2500 kB", shape = { rate = "50 Mbit/s", burst = "6072 B" } },
+        { name = "others", weight = 700, aqm = "fq-codel" },
+    ]
+"#;
+
+fn load(text: &str) -> Scenario {
+    let scenario = parse_str("home.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(scenario.warnings.is_none(), "{:?}", scenario.warnings);
+    scenario
+}
+
+fn ports(text: &str) -> Vec<String> {
+    load(text).variants[0].policies.iter().map(|policy| format!("{:?}", policy.setup())).collect()
+}
+
+#[test]
+fn the_presets_are_the_policies_written_out() {
+    for (preset, written) in [(HOME, HOME_WRITTEN), (TINS, TINS_WRITTEN), (SUBSCRIBERS, SUBSCRIBERS_WRITTEN)] {
+        assert!(ports(preset) == ports(written), "{}\n{}", summary(&load(preset), Detail::All), summary(&load(written), Detail::All));
+    }
+}
+
+/// What the file says itself stays, in one direction or in both.
+#[test]
+fn keys_of_the_file_stay() {
+    let own = format!("{HOME}\n[[policy.home.class]]\nname = \"rest\"\naqm = {{ kind = \"fq-codel\", target = \"10 ms\" }}\nqueues = 64\n");
+    let own = own.replace("up = \"19 Mbit/s\"", "up = { rate = \"19 Mbit/s\", buffer = { limit = \"300 kB\" } }");
+    let text = summary(&load(&own), Detail::All);
+    assert_eq!(text.matches("rest  ").count(), 2, "the class that takes the rest takes all: {text}");
+    assert!(text.contains("64 queues") && !text.contains("1024 queues"), "{text}");
+    assert!(text.contains("fattest-flow within 300 kB") && text.contains("fattest-flow within 4750 kB"), "{text}");
+    let strict = HOME.replace("kind", "scheduler = \"strict-priority\"\n    class = [{ name = \"all\", priority = 0 }]\n    kind");
+    assert!(summary(&load(&strict), Detail::All).contains("link: strict-priority"));
+}
+
+/// One mistake in what both directions share is one message.
+#[test]
+fn keys_without_their_preset_are_refused_once() {
+    let refused = |text: &str| parse_str("home.toml", text).map(|_| ()).expect_err("a mistake").to_string();
+    let cases = [
+        (HOME.replace("kind = \"home\"", "tins = \"diffserv3\""), "`tins` has no effect without kind = \"home\""),
+        (SUBSCRIBERS.replace("kind = \"subscribers\"", ""), "`subscriber` has no effect without kind = \"subscribers\""),
+        (HOME.replace("home\"", "subscribers\""), "has no subscriber"),
+        ("[policy.a]\nkind = \"subscribers\"\nrate = \"1 Mbit/s\"\n".into(), "policy `a` has one direction, and subscribers have two"),
+        (
+            SUBSCRIBERS.replace("\"bert\", addresses = [\"192.0.2.2\"]", "\"anna\", addresses = [\"192.0.2.3\"]"),
+            "`anna` is already the name of a class",
+        ),
+        (SUBSCRIBERS.replace("192.0.2.2", "192.0.2.1"), "class `bert` can never be served"),
+        (SUBSCRIBERS.replace("[\"192.0.2.2\"]", "[]"), "its `match` is empty"),
+    ];
+    for (text, problem) in cases {
+        let found = refused(&text);
+        assert!(found.contains(problem), "{found}");
+        assert_eq!(found.matches("error:").count(), 1, "{found}");
+    }
+}
