@@ -84,7 +84,8 @@ fn seconds(at: Duration) -> f64 {
     at.picoseconds() as f64 / 1e12
 }
 
-fn what_was_done(switched: Switched) -> ChangeDone {
+/// What a change did, for `summary.json`.
+pub fn what_was_done(switched: Switched) -> ChangeDone {
     let Switched { classes_kept, classes_added, classes_removed, kept, moved, dropped } = switched;
     let (kept, moved, dropped) = (volume(kept), volume(moved), volume(dropped));
     ChangeDone { classes_kept, classes_added, classes_removed, kept, moved, dropped, gap_s: None }

@@ -109,6 +109,12 @@ pub fn load_policies(path: &Path, changes: &[String]) -> Result<Scenario, Failur
     told(tidegate_scenario::load_policies(path, changes))
 }
 
+/// The same, with the text of the file, which is read once.
+pub fn read_policies(path: &Path, changes: &[String]) -> Result<(Scenario, String), Failure> {
+    let text = tidegate_scenario::read(path).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    told(tidegate_scenario::parse_policies(&path.display().to_string(), &text, changes)).map(|scenario| (scenario, text))
+}
+
 /// Reads a machine file; its warnings go to standard error.
 pub fn load_machine(path: &Path, changes: &[String]) -> Result<MachineFile, Failure> {
     let file = tidegate_scenario::machine::load(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;

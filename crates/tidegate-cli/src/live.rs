@@ -2,6 +2,7 @@
 
 use crate::changes::{self, Change};
 use crate::failure::Failure;
+use crate::live_service::{Service, Source};
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
 use crate::present::{Destination, Output};
@@ -9,18 +10,21 @@ use crate::queue_report::add_aqms;
 use crate::signals;
 use clap::Args;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_control::{Limits, Server};
 use tidegate_live::{
-    Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, KernelCounters, LiveConfig, PortChange, Probe, Tick,
-    Transfers,
+    Checksums, DirectionCounters, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, PortChange, Probe, Tick, Transfers,
 };
-use tidegate_report::{KernelResult, Report, Run, World, format_rate, format_time};
+use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
+
+/// The most packets for which room is made without being asked, unless the policy holds more by itself: 400 MB in both directions.
+const MOST_ROOM: u32 = 1 << 17;
 
 /// The time for the last lines of the log at the end.
 const LOG_FLUSH_LIMIT: Duration = Duration::from_millis(300);
@@ -73,6 +77,12 @@ pub struct Arguments {
     /// With --end-system: decide on this core of the machine
     #[arg(long, value_name = "CORE", requires = "end_system")]
     decision_core: Option<usize>,
+    /// Listen on this Unix socket for `tidegate ctl`, which shows and changes the running bridge (docs/control.md)
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+    /// The packets that each port may hold at least: memory for policies that come later is set aside at the start. With --control four times what the policy may hold, unless given
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    room: Option<u32>,
     /// Record when each packet from --in to --out passed the stages of the path, for `tidegate model fit` (docs/live.md)
     #[arg(long, value_name = "FILE", conflicts_with = "end_system")]
     probe: Option<PathBuf>,
@@ -99,7 +109,7 @@ fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let scenario = crate::check::load_policies(&arguments.policy, &arguments.set)?;
+    let (scenario, text) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
     let both = scenario.directions(arguments.name.as_deref());
     let there = match both {
         Some([_, up]) => up,
@@ -156,6 +166,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     config.options.end_system = arguments.end_system;
     config.options.decision_core = arguments.decision_core;
     config.options.force = arguments.force;
+    let held = there.packet_limit.max(back.packet_limit);
+    let usual = if arguments.control.is_some() { held.saturating_mul(4).min(held.max(MOST_ROOM)) } else { 0 };
+    config.options.packets = arguments.room.unwrap_or(usual);
     if arguments.complete_checksums {
         config.options.checksums = Checksums::Complete;
     }
@@ -163,12 +176,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
     let recording = arguments.probe.as_deref().map(Recording::open).transpose()?;
+    let server = arguments.control.as_deref().map(listen).transpose()?;
     // Rights belong to threads, so they are dropped before threads are started.
     tidegate_live::keep_network_rights_only()
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     destination.check()?;
     log::in_background();
-    let outcome = carry(arguments, config, [there, back], &changes, (destination, recording));
+    let service = service(arguments, text, &config, [there, back]);
+    let outcome = carry(arguments, config, [there, back], &changes, &service, (destination, recording, server));
     log::finish(LOG_FLUSH_LIMIT);
     outcome
 }
@@ -179,7 +194,8 @@ fn carry(
     config: LiveConfig,
     [there, back]: [&Policy; 2],
     changes: &[Vec<Change<'_>>; 2],
-    (destination, recording): (Destination, Option<Recording>),
+    service: &Service,
+    (destination, recording, server): (Destination, Option<Recording>, Option<Server>),
 ) -> Result<ExitCode, Failure> {
     let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
@@ -196,6 +212,13 @@ fn carry(
                 }
                 stop.store(true, Ordering::Relaxed);
             });
+        }
+        let over = || finished.load(Ordering::Relaxed);
+        let hang_ups = &hang_ups;
+        scope.spawn(move || service.keep(hang_ups, over));
+        if let Some(server) = &server {
+            let finished = &finished;
+            scope.spawn(move || server.serve(Limits::default(), &service.tally, finished, |request| service.answer(request)));
         }
         let on_tick = |tick: &Tick| ticker.show(tick);
         let outcome = match &recording {
@@ -244,12 +267,51 @@ fn carry(
             ));
         }
     }
+    let changed = service.history();
+    report.notes.extend(changed.iter().map(told));
+    run.changes.extend(changed);
     report.runs.push(run);
     if let (Some(recording), Some(probe)) = (recording, probe) {
         report.notes.push(recording.write(probe)?);
     }
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
     destination.present(&report)
+}
+
+/// The control socket, made before rights are given up: its folder may be another user's.
+fn listen(path: &Path) -> Result<Server, Failure> {
+    Server::bind(path).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse | ErrorKind::AlreadyExists => {
+            Failure::BadInput(format!("error: {}: {error}\n  name another control socket", path.display()))
+        }
+        _ => Failure::file(path, "made as a control socket", &error),
+    })
+}
+
+/// The service of the control socket and of hang-ups.
+fn service(arguments: &Arguments, text: String, config: &LiveConfig, policies: [&Policy; 2]) -> Service {
+    let path = &arguments.policy;
+    let source = Source { name: path.display().to_string(), text, set: arguments.set.clone() };
+    let file = (path.clone(), arguments.set.clone());
+    Service::new(config.control.clone(), config.interfaces.clone(), file, source, policies.map(Policy::clone))
+}
+
+/// A change through the control socket, in a sentence.
+fn told(change: &ChangeResult) -> String {
+    let (what, port) = (change.what.join(", "), change.port.as_deref().unwrap_or_default());
+    let done = change.done.as_ref().map_or(String::new(), |done| {
+        format!(
+            ": {} classes went on, {} came, {} went; of the packets queued then {} stayed, {} moved, {} were dropped; the port stood still for {}",
+            done.classes_kept,
+            done.classes_added,
+            done.classes_removed,
+            done.kept.packets,
+            done.moved.packets,
+            done.dropped.packets,
+            format_time(done.gap_s.unwrap_or_default())
+        )
+    });
+    format!("{port}: changed after {} ({what}){done}.", format_time(change.at_s))
 }
 
 /// The file of a recording, opened before the run: afterwards there may be no right to.
@@ -292,7 +354,7 @@ impl Recording<'_> {
 fn interruptions(hang_ups: u64, lines_lost: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if hang_ups > 0 {
-        notes.push(format!("Packets were carried on at a hang-up of the terminal (SIGHUP: {hang_ups})."));
+        notes.push(format!("The file was applied anew at a hang-up (SIGHUP: {hang_ups}); packets were carried on."));
     }
     if lines_lost > 0 {
         notes.push(format!("{lines_lost} lines of the log on standard error were lost, because it was not read or could not be written."));
@@ -377,7 +439,7 @@ fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
 struct Ticker<'a> {
     quiet: bool,
     in_place: bool,
-    previous: Option<(Duration, [DirectionState; 2])>,
+    previous: Option<(Duration, [DirectionCounters; 2])>,
     names: [&'a str; 2],
 }
 
@@ -390,17 +452,17 @@ impl Ticker<'_> {
         if self.quiet {
             return;
         }
-        let Some((before, states)) = self.previous.replace((tick.elapsed, tick.directions.clone())) else {
+        let Some((before, states)) = self.previous.replace((tick.elapsed, *tick.directions)) else {
             log::line(&format!("carrying packets through {} and {}; stop with Ctrl-C", self.names[0], self.names[1]));
             return;
         };
         let seconds = (tick.elapsed - before).as_secs_f64().max(1e-9);
-        let half = |arrow: &str, now: &DirectionState, then: &DirectionState| {
-            let bits = (now.counters.delivered.bytes - then.counters.delivered.bytes) as f64 * 8.0 / seconds;
-            let dropped = |state: &DirectionState| state.counters.dropped().map(|(_, volume)| volume.packets).sum::<u64>();
+        let half = |arrow: &str, now: &DirectionCounters, then: &DirectionCounters| {
+            let bits = (now.delivered.bytes - then.delivered.bytes) as f64 * 8.0 / seconds;
+            let dropped = |state: &DirectionCounters| state.dropped().map(|(_, volume)| volume.packets).sum::<u64>();
             let drops = dropped(now) - dropped(then);
-            let DirectionCounters { queued, in_flight, kernel, .. } = now.counters;
-            let (rate, lost) = (format_rate(bits), kernel.dropped - then.counters.kernel.dropped);
+            let DirectionCounters { queued, in_flight, kernel, .. } = *now;
+            let (rate, lost) = (format_rate(bits), kernel.dropped - then.kernel.dropped);
             let lost = if lost > 0 { format!(", {lost} lost in the kernel") } else { String::new() };
             format!("{arrow} {rate:>12}, {drops} dropped, {} queued, {} in flight{lost}", queued.packets, in_flight.packets)
         };

@@ -6,8 +6,10 @@ mod bounds;
 mod capture_report;
 mod changes;
 mod check;
+mod ctl;
 mod failure;
 mod live;
+mod live_service;
 mod log;
 mod model;
 mod model_fit;
@@ -53,6 +55,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Carry real packets between two network interfaces, in both directions
     Live(live::Arguments),
+    /// Ask and change a running `tidegate live` through its control socket
+    Ctl(ctl::Arguments),
     /// Ask how much a machine forwards, what limits it, and how long packets take
     Model(model::Arguments),
     /// Run published experiments and compare them with what was published
@@ -104,6 +108,7 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Live(arguments) => live::run(&arguments),
+        Command::Ctl(arguments) => ctl::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

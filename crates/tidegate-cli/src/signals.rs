@@ -3,12 +3,11 @@
 //! | signal | every command | `live` |
 //! |---|---|---|
 //! | SIGINT, SIGTERM | removes unfinished files, ends by the signal | stops and reports; another one, at least a second later, ends it at once |
-//! | SIGHUP | as above | carries on; log and report say so |
+//! | SIGHUP | as above | applies its file anew and carries on; log and report say so |
 //!
 //! A signal that is ignored at the start, such as SIGHUP under `nohup`, stays ignored, except in `live`.
 
 use crate::failure::Failure;
-use crate::log;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -41,7 +40,7 @@ pub fn requests() -> Result<Requests, Failure> {
     listen([SIGINT, SIGTERM, SIGHUP], move |signal| {
         if signal == SIGHUP {
             shared.hang_ups.fetch_add(1, Ordering::Relaxed);
-            return log::line("SIGHUP: packets are carried on; stop with SIGTERM");
+            return;
         }
         if asked.get_or_insert_with(Instant::now).elapsed() > ONE_REQUEST {
             end(signal);

@@ -132,6 +132,11 @@ impl Classifier {
         classes.min(rules).min(default)
     }
 
+    /// Every rule with the index of its class, in their order.
+    pub fn rules(&self) -> impl Iterator<Item = (usize, &Rule)> {
+        self.rules.rules()
+    }
+
     /// The flow of a packet.
     #[inline]
     pub fn classify(&self, header: &Header) -> Flow {

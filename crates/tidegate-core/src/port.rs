@@ -174,6 +174,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.datapath.queues.occupancy()
     }
 
+    /// How often the port has been switched to another policy.
+    pub fn switches(&self) -> u32 {
+        self.switches
+    }
+
     /// The scheduler, for one that has to be told more than a port tells it.
     pub fn scheduler_mut(&mut self) -> &mut S {
         &mut self.scheduler

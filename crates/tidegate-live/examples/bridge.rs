@@ -61,7 +61,7 @@ fn print(tick: &Tick) {
         println!("note: {notice}");
     }
     for (way, state) in ["A -> B", "B -> A"].iter().zip(tick.directions) {
-        let counters = &state.counters;
+        let counters = state;
         let dropped: u64 = counters.dropped().map(|(_, volume)| volume.packets).sum();
         println!(
             "{:4} s  {way}  delivered {} packets, {} bytes; dropped {dropped}; queued {}; lost in the kernel {}",

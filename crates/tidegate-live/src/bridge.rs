@@ -2,13 +2,14 @@
 
 use crate::clock;
 use crate::config::LiveConfig;
+use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionReport;
 use crate::direction_thread::{DirectionThread, PreparedDirection, lock};
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
 use crate::interface_lock::InterfaceLock;
 use crate::interface_warnings;
-use crate::live_outcome::{DirectionOutcome, DirectionState, LiveOutcome, Tick};
+use crate::live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 use crate::watch::StageObserver;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -44,8 +45,10 @@ pub fn run_observed<O: StageObserver + Send>(
         setups: [a_to_b, b_to_a],
         links: [link_there, link_back],
         changes: [change_there, change_back],
+        control: requests,
         options,
     } = config;
+    let _answering = requests.until_the_end();
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", &a, cause))?;
     let [state_a, state_b] = [control.ethernet_state(&a)?, control.ethernet_state(&b)?];
     if state_a.index == state_b.index {
@@ -71,16 +74,17 @@ pub fn run_observed<O: StageObserver + Send>(
     let there = PreparedDirection::open(now, [&a, &b], [&state_a, &state_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
     let back = PreparedDirection::open(now, [&b, &a], [&state_b, &state_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
 
-    let states = [Mutex::new(there.state()), Mutex::new(back.state())];
+    let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];
     let (there, back) = thread::scope(|scope| {
         let start = |prepared, number: usize| {
             let DirectionLabel { from, to, .. } = &labels[number];
-            let thread = DirectionThread { from, to, stop, options, state: &states[number], notices: &notices };
+            let line = requests.line(number);
+            let thread = DirectionThread { from, to, stop, options, counters: &counters[number], notices: &notices, line };
             thread.start(scope, prepared, number).map_err(|cause| LiveError::system("starting a thread for", from, cause))
         };
         let there = start(there, 0)?;
         let back = start(back, 1).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        tick_until_ended(began, &states, &notices, &mut on_tick, &control, [&a, &b], || {
+        tick_until_ended(began, &counters, &notices, &mut on_tick, &control, [&a, &b], || {
             // A direction ends by the stop flag or a panic; after a panic the other one must not go on alone.
             if there.is_finished() || back.is_finished() {
                 stop.store(true, Ordering::Relaxed);
@@ -126,7 +130,7 @@ impl DirectionLabel {
 /// Calls `on_tick` once a second until both directions have ended.
 fn tick_until_ended(
     began: Instant,
-    states: &[Mutex<DirectionState>; 2],
+    counters: &[Mutex<DirectionCounters>; 2],
     notices: &Mutex<Vec<String>>,
     on_tick: &mut impl FnMut(&Tick),
     control: &ControlSocket,
@@ -134,7 +138,7 @@ fn tick_until_ended(
     ended: impl Fn() -> bool,
 ) {
     const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-    let mut current: [DirectionState; 2] = Default::default();
+
     let (mut reported, mut next, mut mtus) = (0, Duration::ZERO, None);
     loop {
         let elapsed = began.elapsed();
@@ -145,9 +149,7 @@ fn tick_until_ended(
             {
                 lock(notices).extend(interface_warnings::mtu_mismatch(names, [a.mtu, b.mtu]));
             }
-            for (current, state) in current.iter_mut().zip(states) {
-                current.clone_from(&lock(state));
-            }
+            let current = counters.each_ref().map(|counters| *lock(counters));
             let fresh: Vec<String> = lock(notices)[reported..].to_vec();
             reported += fresh.len();
             on_tick(&Tick { elapsed, directions: &current, notices: &fresh });

@@ -1,5 +1,6 @@
 //! The configuration of a bridge.
 
+use crate::control::Control;
 use crate::ingress::Checksums;
 use crate::port_change::PortChange;
 use tidegate_core::port::PortSetup;
@@ -17,6 +18,8 @@ pub struct LiveConfig {
     pub links: [Link; 2],
     /// The policies that follow at each port, in the order of their instants; not with [`Options::end_system`].
     pub changes: [Vec<PortChange>; 2],
+    /// Where other threads ask and change the bridge.
+    pub control: Control,
     /// Options that have a default.
     pub options: Options,
 }
@@ -29,6 +32,7 @@ impl LiveConfig {
             setups: [a_to_b, b_to_a],
             links: [Link::default(), Link::default()],
             changes: [Vec::new(), Vec::new()],
+            control: Control::default(),
             options: Options::default(),
         }
     }
@@ -54,6 +58,8 @@ pub struct Options {
     pub batch: u32,
     /// Frame slots per direction above the port's packet limit, for frames on the way in and out.
     pub spare_frames: u32,
+    /// The packets that each port may hold at least, so that later policies have room: memory for them is set aside at the start.
+    pub packets: u32,
     /// The real-time priority to ask for, 1 to 99; `None` keeps ordinary scheduling.
     pub real_time_priority: Option<u8>,
     /// Receiving, deciding and transmitting have a thread each, with a ring per flow between receiving and transmitting.
@@ -74,6 +80,7 @@ impl Default for Options {
             ring: 4096,
             batch: 128,
             spare_frames: 512,
+            packets: 0,
             real_time_priority: Some(10),
             end_system: false,
             force: false,

@@ -6,11 +6,13 @@ use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
 use crate::outbox::{self, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
-use crate::port_change::{PortChange, PortChanges};
+use crate::port_change::{PortChange, PortChanges, PreparedChange, Replaced};
 use crate::stamped::{Stamped, Stamps};
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, remark};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::mpsc::Sender;
+use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, Ecn, Packet, Part};
 use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
@@ -39,6 +41,8 @@ pub(crate) struct Direction<R, T, O> {
     /// The total transmission time of the link, in picoseconds.
     busy: u128,
     changes: PortChanges,
+    /// The packets that the port may hold, for which there is memory.
+    room: u32,
 }
 
 impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
@@ -71,6 +75,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             lateness: Delays::default(),
             busy: 0,
             changes: PortChanges::default(),
+            room: direction_options.room,
         })
     }
 
@@ -199,6 +204,21 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
 
     fn recorder(&self) -> &PortRecorder {
         &self.recorder
+    }
+
+    fn classifier(&self) -> &Classifier {
+        self.port.classifier()
+    }
+
+    fn switches(&self) -> u32 {
+        self.port.switches()
+    }
+
+    fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>) {
+        match change.fits(self.room, self.pool.longest()) {
+            Ok(()) => self.changes.ask(self.served_until, change, reply),
+            Err(why) => drop(reply.send(Replaced::not(why, change))),
+        }
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

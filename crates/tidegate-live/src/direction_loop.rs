@@ -2,8 +2,10 @@
 
 use crate::counters::DirectionCounters;
 use crate::ingress::Checksums;
-use crate::port_change::PortChanged;
+use crate::port_change::{PortChanged, PreparedChange, Replaced};
 use std::os::fd::BorrowedFd;
+use std::sync::mpsc::Sender;
+use tidegate_core::classifier::Classifier;
 use tidegate_core::units::{Duration, Time};
 use tidegate_endsystem::{EngineCounters, Transfers};
 use tidegate_link::Link;
@@ -45,6 +47,15 @@ pub(crate) trait DirectionLoop<O> {
     /// The record so far.
     fn recorder(&self) -> &PortRecorder;
 
+    /// The classifier of the present policy.
+    fn classifier(&self) -> &Classifier;
+
+    /// How often the policy has changed.
+    fn switches(&self) -> u32;
+
+    /// Changes the policy at the next poll, or says why not. The outcome goes to `reply`.
+    fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>);
+
     /// The descriptor that becomes readable when frames arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
@@ -65,6 +76,8 @@ pub(crate) struct DirectionOptions {
     /// How long before an instant threads watch the clock instead of sleeping.
     pub(crate) spin: Duration,
     pub(crate) slots: u32,
+    /// The packets that the port may hold, for which `slots` are enough.
+    pub(crate) room: u32,
     pub(crate) link: Link,
     /// The number of the direction, from 0, which makes its losses independent.
     pub(crate) number: u64,

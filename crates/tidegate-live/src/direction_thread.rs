@@ -2,12 +2,13 @@
 
 use crate::clock::{self, Woken};
 use crate::config::Options;
+use crate::control::{Answering, Line};
+use crate::counters::DirectionCounters;
 use crate::direction::Direction;
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, MAINTENANCE_INTERVAL, Next, RETRY_INTERVAL};
 use crate::end_system::{self, EndSystemDirection, Parts};
 use crate::error::LiveError;
 use crate::interface::InterfaceState;
-use crate::live_outcome::DirectionState;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::port_change::PortChange;
@@ -52,9 +53,10 @@ impl<O: StageObserver> PreparedDirection<O> {
         let setups = || changes.iter().map(|change| &change.setup).chain([&setup]);
         let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
         let (on_link, limit) = (setups().map(on_link).max(), setups().map(|setup| setup.packet_limit).max());
-        let slots = limit.unwrap_or(0).saturating_add(on_link.unwrap_or(0)).saturating_add(options.spare_frames);
+        let room = limit.unwrap_or(0).max(options.packets);
+        let slots = room.saturating_add(on_link.unwrap_or(0)).saturating_add(options.spare_frames);
         let Options { checksums, batch, catch_up, spin, .. } = options;
-        let direction_options = DirectionOptions { checksums, batch, catch_up, spin, slots, link, number };
+        let direction_options = DirectionOptions { checksums, batch, catch_up, spin, slots, room, link, number };
         let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
@@ -65,10 +67,10 @@ impl<O: StageObserver> PreparedDirection<O> {
         prepared.map_err(|cause| LiveError::Memory { direction: format!("{from} -> {to}"), bytes: FramePool::size(slots, longest), cause })
     }
 
-    pub(crate) fn state(&self) -> DirectionState {
+    pub(crate) fn counters(&self) -> DirectionCounters {
         match self {
-            PreparedDirection::OneThread(direction) => DirectionState::new(direction.counters(), direction.recorder()),
-            PreparedDirection::ThreeThreads(parts) => DirectionState::new(parts.intake.counters(), parts.intake.recorder()),
+            PreparedDirection::OneThread(direction) => direction.counters(),
+            PreparedDirection::ThreeThreads(parts) => parts.intake.counters(),
         }
     }
 }
@@ -80,8 +82,9 @@ pub(crate) struct DirectionThread<'a> {
     pub(crate) to: &'a str,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) options: Options,
-    pub(crate) state: &'a Mutex<DirectionState>,
+    pub(crate) counters: &'a Mutex<DirectionCounters>,
     pub(crate) notices: &'a Mutex<Vec<String>>,
+    pub(crate) line: &'a Line,
 }
 
 impl<'a> DirectionThread<'a> {
@@ -145,17 +148,24 @@ impl<'a> DirectionThread<'a> {
     fn run<O>(self, mut direction: impl DirectionLoop<O>) -> DirectionReport<O> {
         let mut next_maintenance = clock::now();
         let mut deadline = None;
+        let mut answering = Some(Answering::new(self.line));
         loop {
             let now = clock::now();
             if !now.is_before(next_maintenance) {
                 next_maintenance = now + MAINTENANCE_INTERVAL;
                 if deadline.is_none() && self.stop.load(Ordering::Relaxed) {
                     deadline = Some(now + self.options.drain);
+                    answering = None;
                 }
                 self.maintain(&mut direction, now);
                 if direction.has_failed() {
                     return direction.finish(now);
                 }
+            }
+            let asked = answering.as_mut().filter(|answering| answering.is_asked());
+            let is_asked = asked.is_some();
+            if let Some(answering) = asked {
+                answering.answer(&mut direction);
             }
             let next = direction.poll(now, deadline.is_none());
             if deadline.is_some_and(|deadline| next == Next::Idle || !now.is_before(deadline)) {
@@ -163,6 +173,7 @@ impl<'a> DirectionThread<'a> {
             }
             let wake = match next {
                 Next::Again => continue,
+                _ if is_asked => continue,
                 Next::At(time) => (time - self.options.spin).earlier(next_maintenance),
                 Next::Blocked => now + RETRY_INTERVAL,
                 Next::Idle => next_maintenance,
@@ -196,9 +207,9 @@ impl<'a> DirectionThread<'a> {
                 state(counters.sending)
             ));
         }
-        // Never waits for a reader of the state: the next attempt follows within a maintenance interval.
-        if let Ok(mut state) = self.state.try_lock() {
-            state.update(direction.counters(), direction.recorder());
+        // Never waits for a reader: the next attempt follows within a maintenance interval.
+        if let Ok(mut counters) = self.counters.try_lock() {
+            *counters = direction.counters();
         }
     }
 }

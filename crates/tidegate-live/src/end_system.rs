@@ -18,9 +18,11 @@ mod reports;
 use crate::clock;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, EngineRecord, Next};
+use crate::error::ControlError;
 use crate::io::{Receive, Transmit};
 use crate::outbox::Outbox;
 use crate::pool::FramePool;
+use crate::port_change::{PreparedChange, Replaced};
 use crate::watch::Frame;
 use intake::Intake;
 use outlet::Outlet;
@@ -30,7 +32,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::ScopedJoinHandle;
+use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::registry::AnyScheduler;
@@ -158,6 +162,18 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for EndSystem
 
     fn recorder(&self) -> &PortRecorder {
         self.intake.recorder()
+    }
+
+    fn classifier(&self) -> &Classifier {
+        self.intake.port.classifier()
+    }
+
+    fn switches(&self) -> u32 {
+        self.intake.port.switches()
+    }
+
+    fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>) {
+        drop(reply.send(Replaced::not(ControlError::EndSystem, change)));
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

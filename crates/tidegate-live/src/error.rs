@@ -155,3 +155,33 @@ mod tests {
         assert!(error.to_string().ends_with("there are: lo, eth0"), "{error}");
     }
 }
+
+/// Why a running bridge did not do what it was asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ControlError {
+    /// It has ended, or is emptying its queues at the end.
+    #[error("the bridge is stopping")]
+    Ended,
+    /// A direction of three threads cannot follow.
+    #[error("an end system cannot change its policy while it runs: start it again without --end-system")]
+    EndSystem,
+    /// Another change took place while this one was prepared.
+    #[error("another change took place at the same moment: ask again")]
+    Overtaken,
+    /// Memory for frames is set aside at the start.
+    #[error("the new policy may hold {needed} packets, and there is memory for {room}: lower packet_limit, or start with a greater one")]
+    Memory {
+        /// The packets that the new policy may hold.
+        needed: u32,
+        /// The packets for which there is memory.
+        room: u32,
+    },
+    /// The new policy accepts longer frames than there are slots for.
+    #[error("frames of {needed} bytes do not fit into memory set aside for {room}: a longer longest_frame needs a new start")]
+    LongerFrames {
+        /// The new longest frame, in bytes.
+        needed: u32,
+        /// The longest frame at the start, in bytes.
+        room: u32,
+    },
+}

@@ -21,6 +21,7 @@
 //! | `direction_thread` | the threads of a direction; `direction_loop` is what they run |
 //! | `direction` | a direction in one thread, as a function of frames and time |
 //! | `end_system` | a direction in three threads: receiving, deciding, transmitting |
+//! | `control` | questions and changes that other threads bring to a running bridge |
 //! | `ingress` | received frames become packets |
 //! | `outbox` | frames on the link and on the way to the kernel |
 //! | `watch` | the observer of a port |
@@ -38,6 +39,7 @@
 mod bridge;
 mod clock;
 mod config;
+mod control;
 mod counters;
 mod direction;
 mod direction_loop;
@@ -63,12 +65,13 @@ mod watch;
 
 pub use bridge::{run, run_observed};
 pub use config::{LiveConfig, Options};
+pub use control::{ClassVolumes, Control};
 pub use counters::{DirectionCounters, Leak, Refused, Unsent};
 pub use direction_loop::EngineRecord;
-pub use error::LiveError;
+pub use error::{ControlError, LiveError};
 pub use ingress::Checksums;
 pub use io::KernelCounters;
-pub use live_outcome::{ClassState, DirectionOutcome, DirectionState, LiveOutcome, Tick};
+pub use live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 pub use port_change::{PortChange, PortChanged};
 pub use probe::{Probe, ProbeError};
 pub use rights::keep_network_rights_only;

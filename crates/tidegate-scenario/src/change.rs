@@ -127,20 +127,8 @@ pub(crate) fn changed_policies(
         };
         let (name, table) = file.policy.0.iter().find(|(found, _)| found.0 == *name)?;
         let (old, mut new) = (&before[index], Policy::resolve(name, table, None, findings)?);
-        let refuse = |problem: &str, help: &str| Some(Diagnostic::error(change.span.clone(), problem.to_owned()).help(help));
-        let refused = if old.adapter.is_some() || new.adapter.is_some() {
-            refuse("a port with `cells` cannot change while it runs", "change the policies of ports for packets")
-        } else if new.longest_frame < old.longest_frame {
-            refuse("`longest_frame` cannot become shorter while longer frames may be queued", "give the policy the longer one")
-        } else if old.link.rates.is_some() && new.rate != old.rate {
-            refuse("the rate of the link varies while the policy stays the same", "write another step of `rates`")
-        } else if new.link != old.link {
-            refuse("the link behind the port cannot change while the port runs", "change the rate of the policy, or its classes")
-        } else {
-            None
-        };
-        if let Some(refused) = refused {
-            findings.push(refused);
+        if let Some((problem, help)) = new.cannot_follow(old) {
+            findings.push(Diagnostic::error(change.span.clone(), problem.to_owned()).help(help));
             return None;
         }
         new.continue_from(old);

@@ -22,6 +22,7 @@
 //! | [`bounds`] | bounds of every flow and queue; guaranteed rates and longest gaps of every port |
 //! | [`guarantee`] | guaranteed rates, or the reason why there is none |
 //! | [`diagnostic`] | errors and warnings |
+//! | [`explain`] | what a packet meets at a port; how two policies of a port differ |
 //! | [`summary`] | the description of a file as text |
 //!
 //! ```
@@ -47,6 +48,7 @@ pub mod admit;
 mod aqm;
 pub mod bounds;
 pub mod diagnostic;
+pub mod explain;
 pub mod guarantee;
 pub mod machine;
 mod partition;
@@ -104,7 +106,7 @@ pub use guarantee::{Guarantee, LeastRate};
 pub use partition::{Buffer, Owner, Partition};
 pub use policy::Policy;
 pub use promise::Promise;
-pub use scenario::{Scenario, Variant, load, load_policies, parse_str};
+pub use scenario::{Scenario, Variant, load, load_policies, parse_policies, parse_str, read};
 pub use schema::schema;
 pub use simulation::Simulation;
 pub use value::Percentile;

@@ -98,6 +98,26 @@ pub fn load_policies(path: &Path, overrides: &[String]) -> Result<Scenario, Prob
     Ok(scenario)
 }
 
+/// The text of a file, as [`load`] reads it, for [`parse_policies`].
+///
+/// # Errors
+/// The file cannot be read, or is no text.
+pub fn read(path: &Path) -> Result<String, Problems> {
+    read_text(path).map_err(Problems::of_file)
+}
+
+/// As [`load_policies`], from a text; `name` is for messages.
+///
+/// # Errors
+/// As [`load_policies`].
+pub fn parse_policies(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, Problems> {
+    let captures = Captures::unopened_beside(Path::new(name));
+    let mut draft = Draft { name: name.to_owned(), text: text.to_owned(), captures, flow: None, only: None };
+    let mut scenario = draft.load(overrides)?;
+    scenario.variants.iter_mut().for_each(|variant| variant.simulation = None);
+    Ok(scenario)
+}
+
 fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Scenario, Problems> {
     Draft::read(path, captures)?.load(overrides)
 }

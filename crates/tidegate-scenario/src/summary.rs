@@ -163,11 +163,20 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
                 branches(policy, *index, &deeper, rows);
             }
             Err(class) => {
-                let remarks = [cell_contract(policy, class), class_remarks(policy, class)];
-                rows.push((format!("{indent}{corner} {}", class.name), listed(remarks)));
+                rows.push((format!("{indent}{corner} {}", class.name), class_text(policy, class)));
             }
         }
     }
+}
+
+/// A class of a policy in words: its guarantee, rules, queues, limits and contracts.
+pub(crate) fn class_text(policy: &Policy, class: &Class) -> String {
+    listed([cell_contract(policy, class), class_remarks(policy, class)])
+}
+
+/// A group of a policy in words.
+pub(crate) fn group_text(group: &Group) -> String {
+    listed([group.scheduler.name().to_owned(), share(&group.parameters, &group.guarantee), shape(&group.shape)])
 }
 
 fn class_remarks(policy: &Policy, class: &Class) -> String {

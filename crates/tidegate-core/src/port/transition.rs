@@ -87,9 +87,22 @@ impl<P, S: Scheduler, B: BufferManager> Transition<P, S, B> {
     /// # Panics
     /// As [`Port::new`].
     pub fn prepare(port: &Port<P, S, B>, setup: PortSetup<S, B>) -> Transition<P, S, B> {
+        Transition::after(&port.classifier, port.switches, setup)
+    }
+
+    /// The same away from the port, which has this classifier and has been switched this often ([`Port::switches`]).
+    ///
+    /// # Panics
+    /// As [`Port::new`].
+    pub fn after(classifier: &Classifier, switches: u32, setup: PortSetup<S, B>) -> Transition<P, S, B> {
         let new = Port::new(Time::ZERO, setup);
-        let continuity = Continuity::new(&port.classifier, &new.classifier);
-        Transition { port: new, continuity, switches: port.switches }
+        let continuity = Continuity::new(classifier, &new.classifier);
+        Transition { port: new, continuity, switches }
+    }
+
+    /// True if the port has not been switched since this was prepared.
+    pub fn fits(&self, port: &Port<P, S, B>) -> bool {
+        self.switches == port.switches
     }
 
     /// The new classifier.

@@ -65,7 +65,7 @@ struct Carried {
     rate: f64,
     /// The share of the time that the bridge gave up because it was delayed beyond the catch-up limit.
     given_up: f64,
-    /// Bytes that each class of the policy sent, by counters that are at most 50 ms old.
+    /// Bytes that each class of the policy sent.
     classes: Vec<u64>,
 }
 
@@ -75,16 +75,16 @@ impl Carried {
         let sample = || {
             let [there, _] = bridge.next_tick();
             let (now, received) = topology.call(Place::Host2, || (Instant::now(), received_by("tgd")));
-            (now, received, there)
+            (now, received, there, bridge.control.classes(0).expect("the bridge runs"))
         };
-        let (start, before, bridge_before) = sample();
-        (1..ticks).for_each(|_| drop(bridge.next_tick()));
-        let (end, after, bridge_after) = sample();
+        let (start, before, bridge_before, classes_before) = sample();
+        (1..ticks).for_each(|_| _ = bridge.next_tick());
+        let (end, after, bridge_after, classes_after) = sample();
         let seconds = (end - start).as_secs_f64();
         let packets = after.packets - before.packets;
         let bytes = after.bytes - before.bytes + packets * u64::from(Overhead::ETHERNET.wire_length(1500) - 1500);
-        let given_up = bridge_after.counters.forgone.picoseconds() - bridge_before.counters.forgone.picoseconds();
-        let classes = bridge_after.classes.iter().zip(bridge_before.classes).map(|(after, before)| after.sent.bytes - before.sent.bytes);
+        let given_up = bridge_after.forgone.picoseconds() - bridge_before.forgone.picoseconds();
+        let classes = classes_after.iter().zip(classes_before).map(|(after, before)| after.sent.bytes - before.sent.bytes);
         Carried { rate: bytes as f64 * 8.0 / seconds, given_up: given_up as f64 / 1e12 / seconds, classes: classes.collect() }
     }
 

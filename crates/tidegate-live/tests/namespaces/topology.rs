@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tidegate_live::{DirectionState, LiveConfig, LiveError, LiveOutcome, StageObserver, Tick, run_observed};
+use tidegate_live::{Control, DirectionCounters, LiveConfig, LiveError, LiveOutcome, StageObserver, Tick, run_observed};
 
 /// One of the three namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,11 +142,12 @@ impl Topology {
         let (tell, ticks) = mpsc::channel();
         let (their_stop, their_state) = (stop.clone(), state.clone());
         let on_tick = move |tick: &Tick| {
-            *their_state.lock().unwrap() = tick.directions.clone();
+            *their_state.lock().unwrap() = *tick.directions;
             let _ = tell.send(());
         };
+        let control = config.control.clone();
         let thread = self.inside(Place::Middle, move || run_observed(config, &their_stop, on_tick, observers));
-        let mut bridge = Bridge { stop, state, ticks, thread: Some(thread) };
+        let mut bridge = Bridge { stop, state, control, ticks, thread: Some(thread) };
         if bridge.ticks.recv_timeout(Duration::from_secs(10)).is_err() {
             panic!("the bridge does not start: {:?}", bridge.join().err());
         }
@@ -168,19 +169,20 @@ type BridgeResult<O> = Result<(LiveOutcome, [O; 2]), LiveError>;
 /// A running bridge, which stops when this is dropped.
 pub struct Bridge<O> {
     stop: Arc<AtomicBool>,
-    state: Arc<Mutex<[DirectionState; 2]>>,
+    state: Arc<Mutex<[DirectionCounters; 2]>>,
+    pub control: Control,
     ticks: mpsc::Receiver<()>,
     thread: Option<JoinHandle<BridgeResult<O>>>,
 }
 
 impl<O> Bridge<O> {
-    /// The state of both directions at the last tick.
-    pub fn state(&self) -> [DirectionState; 2] {
-        self.state.lock().unwrap().clone()
+    /// The counters of both directions at the last tick.
+    pub fn state(&self) -> [DirectionCounters; 2] {
+        *self.state.lock().unwrap()
     }
 
-    /// Waits for the next tick, and returns the state then.
-    pub fn next_tick(&self) -> [DirectionState; 2] {
+    /// Waits for the next tick, and returns the counters then.
+    pub fn next_tick(&self) -> [DirectionCounters; 2] {
         while self.ticks.try_recv().is_ok() {}
         self.ticks.recv_timeout(Duration::from_secs(10)).expect("the bridge ticks once a second");
         self.state()

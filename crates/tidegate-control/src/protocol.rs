@@ -1,0 +1,413 @@
+//! The lines of the control socket.
+//!
+//! Times are in seconds, lengths in bytes, rates in bit/s. Directions are those of the command: first from `--in` to `--out`, then back.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the protocol. It grows when a client of an older version would misread an answer.
+pub const VERSION: u32 = 1;
+
+/// A line from a client.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The version that the client speaks.
+    pub version: u32,
+    /// What it asks for.
+    pub request: Request,
+}
+
+impl Asked {
+    /// A request in this version.
+    pub fn new(request: Request) -> Asked {
+        Asked { version: VERSION, request }
+    }
+}
+
+/// What a client can ask for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Request {
+    /// How the bridge is: [`Status`].
+    Status,
+    /// What the classes got: [`Classes`].
+    Classes(AskedClasses),
+    /// Another file takes the place of the present one: [`Applied`].
+    Apply(Apply),
+    /// The present file with other values: [`Applied`].
+    Set(Set),
+    /// The latest change stays: its time to be confirmed ends.
+    Confirm,
+    /// The latest change is taken back: [`Applied`].
+    Rollback,
+    /// Which class, contract and queue a packet meets: [`Why`].
+    Why(AskedWhy),
+}
+
+/// Which classes to show.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AskedClasses {
+    /// Only names that match this pattern; `*` stands for any characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<String>,
+    /// At most this many per direction: those with the highest rate of the last second come first. All without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<usize>,
+}
+
+/// A file to be applied.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Apply {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Values that differ from the text, as `key=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// How to apply it.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Values to be changed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// As `key=value`, such as `policy.access.rate="5 Mbit/s"`.
+    pub values: Vec<String>,
+    /// How to apply them.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// How a change is made.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct How {
+    /// Only say what would change.
+    pub dry_run: bool,
+    /// Take it back after this many seconds, unless it is confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm_s: Option<f64>,
+}
+
+/// The packet to be explained.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AskedWhy {
+    /// An address: it is looked up as source and as destination in both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// A whole frame in hexadecimal digits, from its Ethernet header on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<String>,
+    /// With `address`: the protocol number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u8>,
+    /// With `address` and a protocol: the port of the other side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// With `address`: the DSCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
+}
+
+/// A line from the server: an answer or an error.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Answered {
+    /// The version that the server speaks.
+    pub version: u32,
+    /// What was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    /// Or why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Refusal>,
+}
+
+impl From<Result<Answer, Refusal>> for Answered {
+    fn from(result: Result<Answer, Refusal>) -> Answered {
+        let (answer, error) = match result {
+            Ok(answer) => (Some(answer), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
+        Answered { version: VERSION, answer, error }
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// To [`Request::Status`].
+    Status(Status),
+    /// To [`Request::Classes`].
+    Classes(Classes),
+    /// To [`Request::Apply`], [`Request::Set`] and [`Request::Rollback`].
+    Applied(Applied),
+    /// To [`Request::Confirm`].
+    Confirmed,
+    /// To [`Request::Why`].
+    Why(Why),
+}
+
+/// Why a request was not answered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The kind of error.
+    pub kind: ErrorKind,
+    /// The message, which may have several lines.
+    pub text: String,
+}
+
+impl Refusal {
+    /// A refusal with this message.
+    pub fn new(kind: ErrorKind, text: impl Into<String>) -> Refusal {
+        Refusal { kind, text: text.into() }
+    }
+}
+
+/// Kinds of errors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request or a file in it is wrong. Nothing was changed.
+    BadInput,
+    /// The server speaks another version of the protocol.
+    Version,
+    /// The bridge cannot do that now. Nothing was changed.
+    NotNow,
+    /// The connection used up one of its limits, and is closed.
+    Limit,
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, frames as they are, without any link's overhead.
+    pub bytes: u64,
+}
+
+/// How a bridge is.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The version of the program.
+    pub program: String,
+    /// Since the start.
+    pub uptime_s: f64,
+    /// The name of the present file.
+    pub file: String,
+    /// Both directions.
+    pub directions: Vec<DirectionStatus>,
+    /// The changes so far that came through the control socket or by a hang-up.
+    pub changes: u64,
+    /// The time that is left to confirm the latest change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_confirm_s: Option<f64>,
+    /// What clients did.
+    pub clients: ClientCounts,
+}
+
+/// One direction of a bridge. Since the start: `received` = `delivered` + all of `dropped` + `queued` + `in_flight`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DirectionStatus {
+    /// The incoming interface.
+    pub from: String,
+    /// The outgoing interface.
+    pub to: String,
+    /// The policy.
+    pub policy: String,
+    /// Its rate.
+    pub rate_bps: u64,
+    /// The number of its classes.
+    pub classes: usize,
+    /// True if the incoming interface is up and connected.
+    pub receiving: bool,
+    /// True if the outgoing interface is.
+    pub sending: bool,
+    /// Taken in.
+    pub received: Amount,
+    /// Handed to the outgoing interface.
+    pub delivered: Amount,
+    /// In the queues.
+    pub queued: Amount,
+    /// On the link, or waiting for the kernel.
+    pub in_flight: Amount,
+    /// By reason; reasons without packets are left out.
+    pub dropped: BTreeMap<String, Amount>,
+    /// Packets that AQMs have marked.
+    pub ecn_marked: u64,
+    /// Frames that the kernel lost before they were read; in no other figure.
+    pub lost_in_kernel: u64,
+}
+
+/// What clients did since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ClientCounts {
+    /// Connections now.
+    pub connected: u64,
+    /// Connections in all.
+    pub accepted: u64,
+    /// Requests that were answered.
+    pub answered: u64,
+    /// Requests that were refused, whatever the reason.
+    pub refused: u64,
+    /// Connections that were closed at once, because there were too many.
+    pub too_many: u64,
+    /// Connections that were closed because a line was too long, or took too long.
+    pub over_limit: u64,
+    /// Connections that were closed because nothing was asked for a long time.
+    pub idle: u64,
+}
+
+/// The classes of both directions.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Classes {
+    /// The time over which rates are measured: about a second, less just after the start.
+    pub rates_over_s: f64,
+    /// The classes that were asked for, by direction.
+    pub directions: Vec<DirectionClasses>,
+}
+
+/// The classes of one direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DirectionClasses {
+    /// The incoming interface.
+    pub from: String,
+    /// The outgoing interface.
+    pub to: String,
+    /// The classes.
+    pub classes: Vec<ClassStatus>,
+    /// How many more matched, and are left out because of the limit.
+    pub left_out: usize,
+}
+
+/// A class. Since the start: `offered` = `sent` + all of `dropped` + `queued`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ClassStatus {
+    /// Its name.
+    pub name: String,
+    /// False if the policy has no such class any more.
+    pub present: bool,
+    /// What it sent in the last second, frames as they are.
+    pub rate_bps: f64,
+    /// Offered to the port.
+    pub offered: Amount,
+    /// Sent.
+    pub sent: Amount,
+    /// Queued now.
+    pub queued: Amount,
+    /// By reason; reasons without packets are left out.
+    pub dropped: BTreeMap<String, Amount>,
+    /// Packets whose colour the policer changed.
+    pub recoloured: Amount,
+    /// From arrival to the last bit sent, since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DelayQuantiles>,
+    /// The guaranteed rate while it is backlogged, or why there is none.
+    pub guarantee: String,
+}
+
+/// Delays of packets.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DelayQuantiles {
+    /// Not exceeded by half of the packets.
+    pub p50_s: f64,
+    /// Not exceeded by 99 of 100.
+    pub p99_s: f64,
+    /// The largest.
+    pub max_s: f64,
+}
+
+/// What a change did, or would do.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Applied {
+    /// True if nothing was done yet.
+    pub dry_run: bool,
+    /// By direction.
+    pub directions: Vec<DirectionApplied>,
+    /// Warnings about the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<String>,
+    /// The time in which it has to be confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_confirm_s: Option<f64>,
+}
+
+/// What a change did to one direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DirectionApplied {
+    /// The incoming interface.
+    pub from: String,
+    /// The outgoing interface.
+    pub to: String,
+    /// The names of classes that are new.
+    pub added: Vec<String>,
+    /// The names of classes that are gone.
+    pub removed: Vec<String>,
+    /// The names of classes that go on with other values.
+    pub changed: Vec<String>,
+    /// The number of classes that go on as they were.
+    pub same: usize,
+    /// What became of the queues; nothing in a dry run, or where the policy is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<QueuesMoved>,
+}
+
+/// What became of queued packets at a change.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct QueuesMoved {
+    /// Stayed in their queues.
+    pub kept: Amount,
+    /// Moved to the queue that the new rules name.
+    pub moved: Amount,
+    /// Dropped, because no class takes them.
+    pub dropped: Amount,
+    /// How long the port stood still.
+    pub gap_s: f64,
+}
+
+/// What a packet meets.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Why {
+    /// By direction, and for an address as source and as destination.
+    pub packets: Vec<Met>,
+}
+
+/// What one packet meets at one port.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Met {
+    /// The incoming interface.
+    pub from: String,
+    /// The outgoing interface.
+    pub to: String,
+    /// The packet, in words.
+    pub packet: String,
+    /// The class that takes it.
+    pub class: String,
+    /// The rule of the class that matches, in words of the file; nothing if the class takes what no rule matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The queue of the class, from 0, and how many it has.
+    pub queue: [u32; 2],
+    /// The groups above the class, from the link down.
+    pub groups: Vec<String>,
+    /// Its guaranteed rate, contract, shape, limit and AQM, in words.
+    pub contract: Vec<String>,
+    /// What waits in its class now.
+    pub queued: Amount,
+    /// The class's drops since the start, by reason.
+    pub dropped: BTreeMap<String, Amount>,
+    /// The class's delays since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DelayQuantiles>,
+}

@@ -1,0 +1,269 @@
+//! Accepts connections, reads lines within limits, and asks a handler.
+//!
+//! Each connection has a thread with a small stack. What a client may use up is limited ([`Limits`]), and every limit that was reached is counted.
+
+use crate::protocol::{Answer, Answered, Asked, ClientCounts, ErrorKind, Refusal, Request, VERSION};
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind as IoError, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What clients may use up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: u64,
+    /// The bytes of a line.
+    pub line: usize,
+    /// The time from the first byte of a line to its last, and for an answer to be read.
+    pub patience: Duration,
+    /// The time between an answer and the next line.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { connections: 64, line: 64 << 20, patience: Duration::from_secs(10), idle: Duration::from_secs(300) }
+    }
+}
+
+/// The counters of a server.
+#[derive(Debug, Default)]
+pub struct Tally {
+    connected: AtomicU64,
+    accepted: AtomicU64,
+    answered: AtomicU64,
+    refused: AtomicU64,
+    too_many: AtomicU64,
+    over_limit: AtomicU64,
+    idle: AtomicU64,
+}
+
+impl Tally {
+    /// The counts so far.
+    pub fn counts(&self) -> ClientCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ClientCounts {
+            connected: read(&self.connected),
+            accepted: read(&self.accepted),
+            answered: read(&self.answered),
+            refused: read(&self.refused),
+            too_many: read(&self.too_many),
+            over_limit: read(&self.over_limit),
+            idle: read(&self.idle),
+        }
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A bound socket. The file is removed when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Device and inode of the file.
+    identity: (u64, u64),
+}
+
+impl Server {
+    /// Binds a socket at `path`, for the user of this process alone. A socket that a dead process has left there is replaced; anything else is not.
+    ///
+    /// # Errors
+    /// As [`UnixListener::bind`]; [`io::ErrorKind::AddrInUse`] if a process listens there.
+    pub fn bind(path: &Path) -> io::Result<Server> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.file_type().is_socket() => {
+                return Err(io::Error::new(IoError::AlreadyExists, "there is a file of this name, and it is no socket"));
+            }
+            Ok(_) => match UnixStream::connect(path) {
+                Err(error) if error.kind() == IoError::ConnectionRefused => fs::remove_file(path)?,
+                _ => return Err(io::Error::new(IoError::AddrInUse, "another process listens there")),
+            },
+            Err(_) => {}
+        }
+        // Bound under another name and renamed, so that the socket is never open to others.
+        let hidden = path.with_file_name(format!(".{}.{}", path.file_name().unwrap_or_default().to_string_lossy(), std::process::id()));
+        let listener = UnixListener::bind(&hidden)?;
+        let named = fs::set_permissions(&hidden, Permissions::from_mode(0o600)).and_then(|()| fs::rename(&hidden, path));
+        if let Err(error) = named {
+            let _hidden_stays = fs::remove_file(&hidden);
+            return Err(error);
+        }
+        let file = fs::symlink_metadata(path)?;
+        Ok(Server { listener, path: path.to_owned(), identity: (file.dev(), file.ino()) })
+    }
+
+    /// Answers until `stop` is set; then returns when the last connection has ended, at most half a second later for those that wait.
+    pub fn serve(
+        &self,
+        limits: Limits,
+        tally: &Arc<Tally>,
+        stop: &AtomicBool,
+        handler: impl Fn(Request) -> Result<Answer, Refusal> + Sync,
+    ) {
+        let handler = &handler;
+        if self.listener.set_nonblocking(true).is_err() {
+            return;
+        }
+        thread::scope(|scope| {
+            while !stop.load(Ordering::Relaxed) {
+                let Ok((stream, _)) = self.listener.accept() else {
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                };
+                count(&tally.accepted);
+                if tally.connected.load(Ordering::Relaxed) >= limits.connections {
+                    count(&tally.too_many);
+                    let text = format!("error: {} clients are connected, which is the most", limits.connections);
+                    let _gone = Connection { stream, limits, stop }.say(Err(Refusal::new(ErrorKind::Limit, text)));
+                    continue;
+                }
+                count(&tally.connected);
+                let start = thread::Builder::new().name("tidegate-ctl".into()).stack_size(1 << 20).spawn_scoped(scope, move || {
+                    Connection { stream, limits, stop }.talk(tally, handler);
+                    tally.connected.fetch_sub(1, Ordering::Relaxed);
+                });
+                if start.is_err() {
+                    count(&tally.too_many);
+                    tally.connected.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        });
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Another process may have put its own there.
+        if fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.identity) {
+            let _stays = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Why no further line is read.
+enum End {
+    Closed,
+    Idle,
+    TooLong,
+    TooSlow,
+}
+
+/// One client.
+struct Connection<'a> {
+    stream: UnixStream,
+    limits: Limits,
+    stop: &'a AtomicBool,
+}
+
+impl Connection<'_> {
+    fn talk(mut self, tally: &Tally, handler: &impl Fn(Request) -> Result<Answer, Refusal>) {
+        let Limits { line, patience, .. } = self.limits;
+        let mut buffer = Vec::new();
+        loop {
+            let asked = match self.line(&mut buffer) {
+                Ok(asked) => asked,
+                Err(End::Closed) => return,
+                Err(End::Idle) => return count(&tally.idle),
+                Err(end) => {
+                    count(&tally.over_limit);
+                    let text = match end {
+                        End::TooLong => format!("error: a line has at most {line} bytes"),
+                        _ => format!("error: a line has to arrive within {} s", patience.as_secs_f64()),
+                    };
+                    let _gone = self.say(Err(Refusal::new(ErrorKind::Limit, text)));
+                    return;
+                }
+            };
+            let answer = read(&asked).and_then(handler);
+            count(if answer.is_ok() { &tally.answered } else { &tally.refused });
+            drop(asked);
+            if self.say(answer).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The next line, without its end; what follows it stays in `buffer`.
+    fn line(&mut self, buffer: &mut Vec<u8>) -> Result<Vec<u8>, End> {
+        const LOOK: Duration = Duration::from_millis(500);
+        let began = Instant::now();
+        let mut first = (!buffer.is_empty()).then_some(began);
+        let mut searched = 0;
+        loop {
+            if let Some(end) = buffer[searched..].iter().position(|&byte| byte == b'\n') {
+                let rest = buffer.split_off(searched + end + 1);
+                let mut line = std::mem::replace(buffer, rest);
+                line.pop();
+                return Ok(line);
+            }
+            searched = buffer.len();
+            if searched > self.limits.line {
+                return Err(End::TooLong);
+            }
+            match first {
+                None if began.elapsed() > self.limits.idle => return Err(End::Idle),
+                Some(first) if first.elapsed() > self.limits.patience => return Err(End::TooSlow),
+                _ => {}
+            }
+            if self.stop.load(Ordering::Relaxed) || self.stream.set_read_timeout(Some(LOOK)).is_err() {
+                return Err(End::Closed);
+            }
+            let mut part = [0; 16 << 10];
+            match self.stream.read(&mut part) {
+                Ok(0) => return Err(End::Closed),
+                Ok(read) => {
+                    first.get_or_insert_with(Instant::now);
+                    buffer.extend_from_slice(&part[..read]);
+                }
+                Err(error) if matches!(error.kind(), IoError::WouldBlock | IoError::TimedOut | IoError::Interrupted) => {}
+                Err(_) => return Err(End::Closed),
+            }
+        }
+    }
+
+    /// Sends a line. A client that does not read it in time is left.
+    fn say(&mut self, answer: Result<Answer, Refusal>) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&Answered::from(answer))?;
+        line.push(b'\n');
+        self.stream.set_nonblocking(false)?;
+        let deadline = Instant::now() + self.limits.patience;
+        let mut rest = &line[..];
+        while !rest.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stop.load(Ordering::Relaxed) && left < self.limits.patience / 2 {
+                return Err(IoError::TimedOut.into());
+            }
+            self.stream.set_write_timeout(Some(left.min(Duration::from_millis(500))))?;
+            match self.stream.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if matches!(error.kind(), IoError::WouldBlock | IoError::TimedOut | IoError::Interrupted) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The request in a line.
+fn read(line: &[u8]) -> Result<Request, Refusal> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let unreadable = |error: serde_json::Error| Refusal::new(ErrorKind::BadInput, format!("error: this is no request: {error}"));
+    let Version { version } = serde_json::from_slice(line).map_err(unreadable)?;
+    if version != VERSION {
+        let text = format!("error: this process speaks version {VERSION} of the protocol, and was asked in version {version}");
+        return Err(Refusal::new(ErrorKind::Version, text));
+    }
+    serde_json::from_slice(line).map(|Asked { request, .. }| request).map_err(unreadable)
+}
