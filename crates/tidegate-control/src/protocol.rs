@@ -186,6 +186,8 @@ pub enum ErrorKind {
     NotNow,
     /// The connection used up one of its limits, and is closed.
     Limit,
+    /// The server failed at it.
+    Defect,
 }
 
 /// Packets and their bytes.
@@ -267,6 +269,8 @@ pub struct ClientCounts {
     pub over_limit: u64,
     /// Connections that were closed because nothing was asked for a long time.
     pub idle: u64,
+    /// Requests at which the server failed.
+    pub defects: u64,
 }
 
 /// The classes of both directions.

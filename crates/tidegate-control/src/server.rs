@@ -7,6 +7,7 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind as IoError, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,6 +21,8 @@ pub struct Limits {
     pub connections: u64,
     /// The bytes of a line.
     pub line: usize,
+    /// The bytes of all lines that are being received at a time.
+    pub memory: u64,
     /// The time from the first byte of a line to its last, and for an answer to be read.
     pub patience: Duration,
     /// The time between an answer and the next line.
@@ -28,7 +31,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 64, line: 64 << 20, patience: Duration::from_secs(10), idle: Duration::from_secs(300) }
+        Limits { connections: 64, line: 64 << 20, memory: 128 << 20, patience: Duration::from_secs(10), idle: Duration::from_secs(300) }
     }
 }
 
@@ -42,6 +45,9 @@ pub struct Tally {
     too_many: AtomicU64,
     over_limit: AtomicU64,
     idle: AtomicU64,
+    defects: AtomicU64,
+    /// Bytes of lines that are being received.
+    received: AtomicU64,
 }
 
 impl Tally {
@@ -56,6 +62,7 @@ impl Tally {
             too_many: read(&self.too_many),
             over_limit: read(&self.over_limit),
             idle: read(&self.idle),
+            defects: read(&self.defects),
         }
     }
 }
@@ -123,12 +130,12 @@ impl Server {
                 if tally.connected.load(Ordering::Relaxed) >= limits.connections {
                     count(&tally.too_many);
                     let text = format!("error: {} clients are connected, which is the most", limits.connections);
-                    let _gone = Connection { stream, limits, stop }.say(Err(Refusal::new(ErrorKind::Limit, text)));
+                    let _gone = Connection { stream, limits, stop, tally, held: 0 }.say(Err(Refusal::new(ErrorKind::Limit, text)));
                     continue;
                 }
                 count(&tally.connected);
                 let start = thread::Builder::new().name("tidegate-ctl".into()).stack_size(1 << 20).spawn_scoped(scope, move || {
-                    Connection { stream, limits, stop }.talk(tally, handler);
+                    Connection { stream, limits, stop, tally, held: 0 }.talk(handler);
                     tally.connected.fetch_sub(1, Ordering::Relaxed);
                 });
                 if start.is_err() {
@@ -154,6 +161,7 @@ enum End {
     Closed,
     Idle,
     TooLong,
+    NoMemory,
     TooSlow,
 }
 
@@ -162,11 +170,20 @@ struct Connection<'a> {
     stream: UnixStream,
     limits: Limits,
     stop: &'a AtomicBool,
+    tally: &'a Tally,
+    /// Its part of the bytes that are being received.
+    held: u64,
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        self.tally.received.fetch_sub(self.held, Ordering::Relaxed);
+    }
 }
 
 impl Connection<'_> {
-    fn talk(mut self, tally: &Tally, handler: &impl Fn(Request) -> Result<Answer, Refusal>) {
-        let Limits { line, patience, .. } = self.limits;
+    fn talk(mut self, handler: &impl Fn(Request) -> Result<Answer, Refusal>) {
+        let (tally, Limits { line, patience, .. }) = (self.tally, self.limits);
         let mut buffer = Vec::new();
         loop {
             let asked = match self.line(&mut buffer) {
@@ -177,19 +194,40 @@ impl Connection<'_> {
                     count(&tally.over_limit);
                     let text = match end {
                         End::TooLong => format!("error: a line has at most {line} bytes"),
+                        End::NoMemory => "error: other clients send long lines at the moment; ask again".to_owned(),
                         _ => format!("error: a line has to arrive within {} s", patience.as_secs_f64()),
                     };
                     let _gone = self.say(Err(Refusal::new(ErrorKind::Limit, text)));
                     return;
                 }
             };
-            let answer = read(&asked).and_then(handler);
+            // A panic is a defect, which must not end the bridge; the hook has printed it.
+            let answer =
+                read(&asked).and_then(|request| catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| Err(self.defect())));
             count(if answer.is_ok() { &tally.answered } else { &tally.refused });
             drop(asked);
             if self.say(answer).is_err() {
                 return;
             }
         }
+    }
+
+    /// Counts the bytes of the line so far; false if all clients together have too many.
+    fn hold(&mut self, bytes: u64) -> bool {
+        let received = &self.tally.received;
+        let before = if bytes >= self.held {
+            received.fetch_add(bytes - self.held, Ordering::Relaxed)
+        } else {
+            received.fetch_sub(self.held - bytes, Ordering::Relaxed)
+        };
+        let all = before - self.held + bytes;
+        self.held = bytes;
+        all <= self.limits.memory
+    }
+
+    fn defect(&self) -> Refusal {
+        count(&self.tally.defects);
+        Refusal::new(ErrorKind::Defect, "error: a defect of tidegate kept it from answering; its log says where. Please report it")
     }
 
     /// The next line, without its end; what follows it stays in `buffer`.
@@ -203,11 +241,15 @@ impl Connection<'_> {
                 let rest = buffer.split_off(searched + end + 1);
                 let mut line = std::mem::replace(buffer, rest);
                 line.pop();
+                self.hold(buffer.len() as u64);
                 return Ok(line);
             }
             searched = buffer.len();
             if searched > self.limits.line {
                 return Err(End::TooLong);
+            }
+            if !self.hold(searched as u64) {
+                return Err(End::NoMemory);
             }
             match first {
                 None if began.elapsed() > self.limits.idle => return Err(End::Idle),
