@@ -78,13 +78,7 @@ struct Sample {
 
 impl Service {
     /// A service of the bridge behind `control`, which runs these policies.
-    pub fn new(
-        control: Control,
-        interfaces: [String; 2],
-        file: (PathBuf, Vec<String>),
-        source: Source,
-        policies: [Policy; 2],
-    ) -> Service {
+    pub fn new(control: Control, interfaces: [String; 2], file: (PathBuf, Vec<String>), source: Source, policies: [Policy; 2]) -> Service {
         let now = Instant::now();
         let sample = Sample { at: now, sent: [Vec::new(), Vec::new()] };
         let running = Running { source, policies };

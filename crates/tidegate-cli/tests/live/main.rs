@@ -10,6 +10,7 @@ mod raw;
 mod topology;
 
 mod command;
+mod control;
 mod interface_lock;
 mod kernel_aqm;
 mod log;
@@ -62,19 +63,19 @@ fn carry_until(signal: i32, options: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_hang_up_of_the_terminal_stops_nothing_and_is_reported() {
+fn a_hang_up_applies_the_file_anew_and_stops_nothing() {
     let topology = Topology::new();
     let mut live = Live::start(&topology, "--in tgb --out tgc");
     pings_pass(&topology);
     live.signal(libc::SIGHUP);
-    live.log_until("SIGHUP: packets are carried on; stop with SIGTERM");
+    live.log_until("SIGHUP: tgb -> tgc: 0 classes added, 0 removed, 0 changed");
     pings_pass(&topology);
     assert!(live.is_running());
     live.signal(libc::SIGTERM);
     let ended = live.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let report = ended.report();
-    assert!(notes(&report).contains("carried on at a hang-up of the terminal (SIGHUP: 1)"), "{report}");
+    assert!(notes(&report).contains("applied anew at a hang-up (SIGHUP: 1); packets were carried on"), "{report}");
     assert!(report["runs"][0]["ports"][0]["sent"]["packets"].as_u64() > Some(10), "{report}");
 }
 
