@@ -445,7 +445,7 @@ fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
         let digits: String = frame.chars().filter(|character| !character.is_whitespace() && *character != ':').collect();
         let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
         let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
-        let bytes = bytes.filter(|bytes| digits.len() % 2 == 0 && bytes.len() >= 14);
+        let bytes = bytes.filter(|bytes| digits.len().is_multiple_of(2) && bytes.len() >= 14);
         let bytes =
             bytes.ok_or_else(|| bad("error: a frame is at least 14 bytes, two hexadecimal digits each, from its Ethernet header on"))?;
         return Ok(vec![parse(LinkType::Ethernet, &bytes)]);

@@ -5,8 +5,8 @@
 
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionLoop;
-use crate::direction_thread::lock;
 use crate::error::ControlError;
+use crate::locks::lock;
 use crate::port_change::{PortChanged, PreparedChange, Replaced};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,9 +25,11 @@ const DELAYS_AT_A_TIME: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     lines: Arc<[Line; 2]>,
-    /// The classifier of each direction's latest policy, as far as it is known here, and how often the port had been switched then.
-    known: Arc<Mutex<[Option<(Classifier, u32)>; 2]>>,
+    known: Arc<Mutex<[Option<Known>; 2]>>,
 }
+
+/// The policy of a direction as far as it is known here: its classifier, and how often the port had been switched to it.
+type Known = (Classifier, u32);
 
 /// The requests to one direction.
 #[derive(Debug, Default)]

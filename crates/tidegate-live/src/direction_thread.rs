@@ -9,13 +9,14 @@ use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, MA
 use crate::end_system::{self, EndSystemDirection, Parts};
 use crate::error::LiveError;
 use crate::interface::InterfaceState;
+use crate::locks::lock;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::port_change::PortChange;
 use crate::watch::StageObserver;
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use tidegate_core::buffer::BufferManager;
 use tidegate_core::port::PortSetup;
@@ -212,9 +213,4 @@ impl<'a> DirectionThread<'a> {
             *counters = direction.counters();
         }
     }
-}
-
-/// Locks a mutex even after a panic elsewhere: no update under these locks can be left half-done.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -52,6 +52,7 @@ mod interface_lock;
 mod interface_warnings;
 mod io;
 mod live_outcome;
+mod locks;
 mod memory;
 mod offload;
 mod outbox;

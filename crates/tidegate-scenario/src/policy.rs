@@ -25,13 +25,15 @@ use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::buffer::BufferField;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Extent, Link};
 use tidegate_sim::time::LONGEST_DURATION;
+
+mod following;
 
 /// The largest `longest_frame`: beyond jumbo frames and the frames of segmentation offload.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
@@ -152,40 +154,6 @@ impl Policy {
 
     pub(crate) fn remarks(&self) -> &Remarks {
         &self.setup.remarks
-    }
-
-    /// Why a port that runs `before` cannot take this policy while it runs, and what to do instead.
-    pub(crate) fn cannot_follow(&self, before: &Policy) -> Option<(&'static str, &'static str)> {
-        if before.adapter.is_some() || self.adapter.is_some() {
-            Some(("a port with `cells` cannot change while it runs", "change the policies of ports for packets"))
-        } else if self.longest_frame < before.longest_frame {
-            Some(("`longest_frame` cannot become shorter while longer frames may be queued", "give the policy the longer one"))
-        } else if before.link.rates.is_some() && self.rate != before.rate {
-            Some(("the rate of the link varies while the policy stays the same", "write another step of `rates`"))
-        } else if self.link != before.link {
-            Some(("the link behind the port cannot change while the port runs", "change the rate of the policy, or its classes"))
-        } else {
-            None
-        }
-    }
-
-    /// This policy for a port that runs `before`, as which it goes on.
-    ///
-    /// # Errors
-    /// One sentence that says why the port cannot take it while it runs.
-    pub fn following(mut self, before: &Policy) -> Result<Policy, String> {
-        if let Some((problem, help)) = self.cannot_follow(before) {
-            return Err(format!("policy `{}`: {problem}\n  {help}", self.name));
-        }
-        self.continue_from(before);
-        Ok(self)
-    }
-
-    /// Lets the port of this policy continue that of `before`: nodes of the scheduling tree that have the same name go on.
-    pub(crate) fn continue_from(&mut self, before: &Policy) {
-        if let AnyScheduler::Hierarchy(tree) = &mut self.setup.scheduler {
-            tree.continue_nodes(|node| before.nodes.iter().position(|name| *name == self.nodes[node]));
-        }
     }
 
     /// Checks the table and builds the policy. A `rate` of a link overrides the policy's own. `None` if it reports an error.

@@ -148,17 +148,8 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
 
 /// The options of a bridge by default.
 pub(crate) fn direction_options(slots: u32) -> DirectionOptions {
-    let catch_up = Duration::from_milliseconds(2);
-    DirectionOptions {
-        checksums: Checksums::PassOn,
-        batch: 128,
-        catch_up,
-        spin: Duration::ZERO,
-        slots,
-        room: slots,
-        link: Link::default(),
-        number: 0,
-    }
+    let (catch_up, spin, link) = (Duration::from_milliseconds(2), Duration::ZERO, Link::default());
+    DirectionOptions { checksums: Checksums::PassOn, batch: 128, catch_up, spin, slots, room: slots, link, number: 0 }
 }
 
 fn direction_with<O: StageObserver>(packets: u32, observer: O) -> Tested<O> {
