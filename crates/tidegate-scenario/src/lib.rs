@@ -1,7 +1,7 @@
 //! Loads scenario and policy files: TOML to typed configuration to ready objects, with errors that point at the line.
 //!
 //! ```text
-//! text -> tree -> overrides -> judged by the schema -> tables -> policies, network, experiment
+//! text -> tree -> overrides -> judged by the schema -> directions -> tables -> presets -> policies, network, experiment
 //! ```
 //!
 //! [`load`] returns a complete, checked scenario that can be run as it is. All errors are reported together as [`Problems`]: file, line,

@@ -2,6 +2,7 @@
 
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Scenario, parse_str};
+use tidegate_sim::{Control, run};
 
 const HOME: &str = r#"
     [policy.home]
@@ -141,4 +142,52 @@ fn keys_without_their_preset_are_refused_once() {
         assert!(found.contains(problem), "{found}");
         assert_eq!(found.matches("error:").count(), 1, "{found}");
     }
+}
+
+/// Changes speak of what the file says: tins come, a rate stands for its direction, and a subscriber gets another plan.
+#[test]
+fn presets_change_while_they_run() {
+    let changed = |preset: &str, set: &str| {
+        let scenario = load(&format!("{preset}\n[[change]]\nat = \"1 s\"\nset = {{ {set} }}\n"));
+        let policies = &scenario.variants[0].changes[0].policies;
+        policies.iter().map(|policy| (policy.name.clone(), policy.rate.bits_per_second(), policy.classes.len())).collect::<Vec<_>>()
+    };
+    let (down, up) = ("home.down".to_owned(), "home.up".to_owned());
+    assert_eq!(changed(HOME, r#""policy.home.tins" = "diffserv3""#), [(down, 95_000_000, 3), (up.clone(), 19_000_000, 3)]);
+    assert_eq!(changed(HOME, r#""policy.home.up" = "9 Mbit/s""#), [(up, 9_000_000, 1)]);
+    assert_eq!(changed(SUBSCRIBERS, r#""policy.isp.subscriber.anna.down" = "50 Mbit/s""#).len(), 2);
+}
+
+/// Two subscribers have bought more than the link carries: they share it by their plans, however many flows each has, and the call of one hardly waits.
+#[test]
+fn subscribers_share_the_link_by_their_plans() {
+    let scenario = load(
+        r#"
+        simulation = { duration = "20 s", warm_up = "5 s" }
+        link = [
+            { name = "down", from = "internet", to = "homes", policy = "isp.down", delay = "10 ms" },
+            { name = "up", from = "homes", to = "internet", policy = "isp.up", delay = "10 ms" },
+        ]
+        flow = [
+            { name = "anna", count = 8, path = ["down"], source = { kind = "tcp", congestion = "cubic" }, header = { destination = "10.1.0.1" } },
+            { name = "bert", path = ["down"], source = { kind = "tcp", congestion = "cubic" }, header = { destination = "10.2.0.1" } },
+            { name = "call", path = ["down"], source = { kind = "cbr", rate = "100 kbit/s", packet = "250 B" }, header = { destination = "10.1.0.1" } },
+        ]
+        [policy.isp]
+        kind = "subscribers"
+        down = "30 Mbit/s"
+        up = "10 Mbit/s"
+        subscriber = [
+            { name = "anna", addresses = ["10.1.0.0/16"], down = "15 Mbit/s", up = "5 Mbit/s" },
+            { name = "bert", addresses = ["10.2.0.0/16"], down = "30 Mbit/s", up = "5 Mbit/s" },
+        ]
+        "#,
+    );
+    let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+    let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+    let rate = |index: usize| outcome.flows[index].throughput_bps.mean / 1e6;
+    let (anna, bert): (f64, f64) = ((0..8).map(rate).sum::<f64>() + rate(9), rate(8));
+    assert!((anna / 10.0 - 1.0).abs() < 0.05 && (bert / 20.0 - 1.0).abs() < 0.05, "anna {anna}, bert {bert} Mbit/s");
+    let call = outcome.flows[9].delay.as_ref().and_then(|delay| delay.histogram.quantile(0.99)).unwrap();
+    assert!(call < 0.02, "the call waits {call} s");
 }

@@ -8,9 +8,9 @@ use crate::units::Limit;
 use crate::value::{At, Block, Name, Or};
 use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
 
-/// The scheduler of the policy, which is WF2Q+ if it has several classes and names none.
+/// The scheduler of the policy, which is WF2Q+ if it names none and has several classes or a group.
 pub fn scheduler(table: &mut PolicyTable, classes: usize, at: &Span) -> SchedulerKind {
-    if classes.max(table.class.len()) > 1 {
+    if classes.max(table.class.len()) > 1 || !table.group.is_empty() {
         table.scheduler.get_or_insert(here(SchedulerName(SchedulerKind::Wf2qPlus), at));
     }
     table.scheduler.as_ref().map_or(SchedulerKind::Fifo, |scheduler| scheduler.value.0)
