@@ -10,6 +10,7 @@
 //! | `round_trips` | connections of different round-trip times |
 //! | `fair_queueing` | a queue per flow: a call, and marks for low latency |
 //! | `dual_queue` | DualPI2: classic connections and those of low latency |
+//! | `loads` | throughput against delay: the same loads under every AQM |
 
 use crate::experiment::{Experiment, Plan};
 
@@ -17,6 +18,7 @@ mod bottleneck;
 mod dual_queue;
 mod fair_queueing;
 mod floods;
+mod loads;
 mod network;
 mod report;
 mod round_trips;
@@ -33,9 +35,10 @@ pub const EXPERIMENT: Experiment = Experiment {
         Plan { id: "ten-connections", effort: 2, run: standing_queue::ten_connections },
         Plan { id: "round-trips", effort: 1, run: round_trips::round_trips },
         Plan { id: "call", effort: 2, run: fair_queueing::call },
-        Plan { id: "marks", effort: 8, run: fair_queueing::low_latency },
+        Plan { id: "marks", effort: 3, run: fair_queueing::low_latency },
         Plan { id: "dualpi2", effort: 6, run: dual_queue::mixes },
         Plan { id: "dualpi2-grid", effort: 16, run: dual_queue::grid },
+        Plan { id: "loads", effort: 40, run: loads::loads },
     ],
 };
 

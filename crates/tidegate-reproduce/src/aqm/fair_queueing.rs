@@ -75,12 +75,13 @@ fn low_latency_cases() -> Vec<Case> {
     let low = plain.clone().with(threshold).named("fq-codel, marks above 1 ms");
     let cubic = Sender::new(CongestionKind::Cubic, 80);
     let dctcp = Sender::new(CongestionKind::Dctcp, 1).marked(EcnMode::Dctcp);
-    vec![
+    let cases = [
         Case::new(&plain, 100, vec![cubic]),
         Case::new(&plain, 100, vec![cubic.marked(EcnMode::Classic)]),
         Case::new(&low, 100, vec![dctcp]),
         Case::new(&low, 100, vec![dctcp; 2]),
-    ]
+    ];
+    cases.map(|case| Case { seeds: 1, ..case }).to_vec()
 }
 
 fn low_latency_gates(results: &[Results]) -> Vec<Gate> {
@@ -111,7 +112,7 @@ pub fn low_latency(progress: &dyn Fn(f64)) -> Figure {
         "One connection of 80 ms: a queue of less than 5 ms with spikes; with ECN no drops.",
         "One DCTCP of 1 ms: just below 100 Mbit/s, a queue of 0.5 to 1.2 ms, no drops. Two: equal rates.",
     ]);
-    figure.note(&["The example has BIC in place of CUBIC, and its drops depend on that. Means of three seeds, 60 s each."]);
+    figure.note(&["The example has BIC in place of CUBIC, and its drops depend on that. One seed, 60 s each."]);
     figure.gates = low_latency_gates(&results);
     figure.tables.push(table("FQ-CoDel", &results));
     figure

@@ -1,6 +1,6 @@
-//! The gates of all figures but the grid, which has the same gates at more points.
+//! The gates of the figures; those of the loads at two points, those of the grid only in the command.
 
-use super::EXPERIMENT;
+use super::{EXPERIMENT, loads};
 
 fn failures(id: &str) -> Vec<String> {
     let plan = EXPERIMENT.figures.iter().find(|plan| plan.id == id).unwrap();
@@ -27,4 +27,10 @@ fn a_queue_per_flow_divides_the_link_and_keeps_a_call_short() {
 #[test]
 fn marks_keep_low_latency_low() {
     assert_eq!([failures("marks"), failures("dualpi2")].concat(), [] as [String; 0]);
+}
+
+#[test]
+fn every_aqm_keeps_two_loads_short() {
+    let failed: Vec<_> = loads::gates_at(&[2, 32], 8).into_iter().filter(|gate| !gate.passed()).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
 }
