@@ -401,6 +401,8 @@ fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
         let packets = counters.in_flight.packets;
         notes.push(format!("{name}: {packets} packets were still on the link at the end of the drain time."));
     }
+    let (late, twice) = (counters.late.packets, counters.duplicated.packets);
+    notes.extend((late > 0 || twice > 0).then(|| format!("{name}: {}", crate::present::disturbed(late, twice))));
     if counters.without_fields > 0 {
         notes.push(format!("{name}: {}", crate::present::without_fields(counters.without_fields)));
     }

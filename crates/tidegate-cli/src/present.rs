@@ -104,6 +104,11 @@ pub fn without_fields(packets: u64) -> String {
     format!("{packets} packets left as they came: they have no field for the code points that the policy sets.")
 }
 
+/// The note on packets that the link of a policy passed late and twice.
+pub fn disturbed(late: u64, twice: u64) -> String {
+    format!("{late} packets came late over the link, and {twice} came twice; the tables show what happened at the port.")
+}
+
 /// Writes to standard output. A reader that has gone, such as `head`, is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

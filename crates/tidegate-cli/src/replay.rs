@@ -216,6 +216,8 @@ fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
             replayed.lost.packets, replayed.lost.bytes
         ));
     }
+    let (late, twice) = (replayed.late.packets, replayed.duplicated.packets);
+    notes.extend((late > 0 || twice > 0).then(|| crate::present::disturbed(late, twice)));
     if replayed.without_fields > 0 {
         notes.push(crate::present::without_fields(replayed.without_fields));
     }

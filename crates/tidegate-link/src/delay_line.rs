@@ -1,12 +1,14 @@
-//! A delay line: packets leave in the order in which they entered, each after the link's delay, and some are lost.
+//! A delay line: packets leave in the order in which they are due, each after the link's delay. Some are lost, some come later, and some come twice.
 //!
-//! **Law.** Entered = in flight + left, in order. A packet that entered at t is due at t plus the delay, to the picosecond. A lost packet
-//! keeps its place until then.
+//! **Law.** Entered = in flight + left. A packet that entered at t is due at t plus the delay, to the picosecond, and a late one the extra delay after
+//! that. Packets that are on time keep their order, and so do late ones; at one instant those on time come first. A lost packet keeps its place, and comes
+//! neither late nor twice.
 //!
-//! **State.** A ring whose capacity is set at the start; nothing is allocated afterwards.
+//! **State.** Two rings whose capacity is set at the start; nothing is allocated afterwards, unless the line has no limit.
 //!
 //! **Cost.** A constant per packet.
 
+use crate::disturbance::{Disturbance, DisturbanceStream, Disturbed};
 use crate::link::Link;
 use crate::loss::LossStream;
 use std::collections::VecDeque;
@@ -21,6 +23,8 @@ pub struct InFlight<T> {
     pub packet: T,
     /// True if it is lost.
     pub is_lost: bool,
+    /// How many times it arrives: once or twice, less the copies that have left.
+    pub copies: u8,
 }
 
 /// The line had no room; the packet comes back.
@@ -31,66 +35,119 @@ pub struct Full<T>(pub T);
 #[derive(Clone, Debug)]
 pub struct DelayLine<T> {
     delay: Duration,
+    extra: Duration,
     losses: Option<LossStream>,
-    packets: VecDeque<InFlight<T>>,
+    disturbance: Option<DisturbanceStream>,
+    on_time: VecDeque<InFlight<T>>,
+    late: VecDeque<InFlight<T>>,
     capacity: usize,
 }
 
 impl<T> DelayLine<T> {
     /// An empty line for at most `capacity` packets. The two directions of a link are different streams, so their losses are independent.
     pub fn new(link: &Link, stream: u64, capacity: usize) -> DelayLine<T> {
-        let losses = link.loss.map(|loss| LossStream::new(loss, stream));
-        DelayLine { delay: link.delay, losses, packets: VecDeque::with_capacity(capacity), capacity }
+        let mut line = DelayLine::without_limit(link, stream);
+        line.on_time.reserve_exact(capacity);
+        if link.disturbance.as_ref().is_some_and(Disturbance::reorders) {
+            line.late.reserve_exact(capacity);
+        }
+        DelayLine { capacity, ..line }
     }
 
-    /// Sends a packet into the line at `at`, which is no earlier than that of the packet before.
+    /// An empty line for any number of packets, with memory for none.
+    pub fn without_limit(link: &Link, stream: u64) -> DelayLine<T> {
+        DelayLine {
+            delay: link.delay,
+            extra: link.disturbance.map_or(Duration::ZERO, |disturbance| disturbance.extra()),
+            losses: link.loss.map(|loss| LossStream::new(loss, stream)),
+            disturbance: link.disturbance.map(|disturbance| DisturbanceStream::new(disturbance, stream)),
+            on_time: VecDeque::new(),
+            late: VecDeque::new(),
+            capacity: usize::MAX,
+        }
+    }
+
+    /// Sends a packet into the line at `at`, which is no earlier than that of the packet before. Returns what happens to it.
     ///
     /// # Errors
-    /// [`Full`] if there is no room. The line is unchanged, and the next packet takes the random number of this one.
+    /// [`Full`] if there is no room. The line is unchanged, and the next packet takes the random numbers of this one.
     #[inline]
-    pub fn enter(&mut self, at: Time, packet: T) -> Result<(), Full<T>> {
-        if self.packets.len() == self.capacity {
+    pub fn enter(&mut self, at: Time, packet: T) -> Result<Disturbed, Full<T>> {
+        if self.len() == self.capacity {
             return Err(Full(packet));
         }
-        let due = at + self.delay;
-        debug_assert!(self.packets.back().is_none_or(|last| !due.is_before(last.due)), "packets overtake each other");
         let is_lost = self.losses.as_mut().is_some_and(LossStream::loses_next);
-        self.packets.push_back(InFlight { due, packet, is_lost });
-        Ok(())
+        let disturbed = self.disturbance.as_mut().map(DisturbanceStream::disturbs_next).filter(|_| !is_lost).unwrap_or_default();
+        let Disturbed { is_late, is_twice } = disturbed;
+        let (list, due) = if is_late { (&mut self.late, at + self.delay + self.extra) } else { (&mut self.on_time, at + self.delay) };
+        debug_assert!(list.back().is_none_or(|last| !due.is_before(last.due)), "packets of one list overtake each other");
+        list.push_back(InFlight { due, packet, is_lost, copies: 1 + u8::from(is_twice) });
+        Ok(disturbed)
+    }
+
+    /// The list with the packet that arrives next.
+    #[inline]
+    fn next_list(&mut self) -> &mut VecDeque<InFlight<T>> {
+        if comes_late(self.on_time.front(), self.late.front()) { &mut self.late } else { &mut self.on_time }
     }
 
     /// The packet that arrives next.
     #[inline]
     pub fn first(&self) -> Option<&InFlight<T>> {
-        self.packets.front()
+        let (on_time, late) = (self.on_time.front(), self.late.front());
+        if comes_late(on_time, late) { late } else { on_time }
     }
 
     /// The packets that have arrived at the far end by `now` and have not been taken yet, in order.
     #[inline]
     pub fn arrived(&self, now: Time) -> impl Iterator<Item = &InFlight<T>> {
-        self.packets.iter().take_while(move |packet| !packet.due.is_after(now))
+        self.iter().take_while(move |packet| !packet.due.is_after(now))
     }
 
-    /// Takes the next packet, even before it has arrived.
+    /// Takes the next packet with all its copies, even before it has arrived.
     #[inline]
     pub fn leave(&mut self) -> Option<InFlight<T>> {
-        self.packets.pop_front()
+        self.next_list().pop_front()
+    }
+
+    /// Takes the next packet if none that enters at `at` or later arrives before it.
+    #[inline]
+    pub fn leave_settled(&mut self, at: Time) -> Option<InFlight<T>> {
+        let bound = at + self.delay;
+        let is_late = comes_late(self.on_time.front(), self.late.front());
+        let settled = |first: &InFlight<T>| first.due.is_before(bound) || first.due == bound && !is_late;
+        self.first().is_some_and(settled).then(|| self.leave())?
+    }
+
+    /// Takes one of several copies of the next packet.
+    pub fn leave_copy(&mut self) {
+        if let Some(first) = self.next_list().front_mut().filter(|first| first.copies > 1) {
+            first.copies -= 1;
+        }
     }
 
     /// All packets in flight, in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &InFlight<T>> {
-        self.packets.iter()
+        let (mut on_time, mut late) = (self.on_time.iter().peekable(), self.late.iter().peekable());
+        std::iter::from_fn(move || if comes_late(on_time.peek().copied(), late.peek().copied()) { late.next() } else { on_time.next() })
     }
 
     /// The number of packets in flight.
     pub fn len(&self) -> usize {
-        self.packets.len()
+        self.on_time.len() + self.late.len()
     }
 
     /// True if no packet is in flight.
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.len() == 0
     }
+}
+
+/// True if the next packet is a late one.
+#[inline]
+fn comes_late<T>(on_time: Option<&InFlight<T>>, late: Option<&InFlight<T>>) -> bool {
+    late.is_some_and(|late| on_time.is_none_or(|on_time| late.due.is_before(on_time.due)))
 }
 
 #[cfg(test)]
@@ -162,7 +219,7 @@ mod tests {
                     let held = line.len();
                     offered += 1;
                     match line.enter(at(now), (now, offered)) {
-                        Ok(()) => entered.push((now, offered, losses.loses_next())),
+                        Ok(_) => entered.push((now, offered, losses.loses_next())),
                         Err(Full(packet)) => {
                             prop_assert_eq!((packet, held), ((now, offered), capacity));
                             refused += 1;
@@ -172,7 +229,7 @@ mod tests {
                 prop_assert!(line.len() <= capacity);
                 if take {
                     for _ in 0..line.arrived(at(now)).count() {
-                        let InFlight { due, packet: (entry, number), is_lost } = line.leave().unwrap();
+                        let InFlight { due, packet: (entry, number), is_lost, .. } = line.leave().unwrap();
                         prop_assert_eq!(due, at(entry + delay));
                         prop_assert!(!due.is_after(at(now)));
                         left.push((entry, number, is_lost));
@@ -183,6 +240,45 @@ mod tests {
             }
             left.extend(line.iter().map(|packet| (packet.packet.0, packet.packet.1, packet.is_lost)));
             prop_assert_eq!(left, entered);
+        }
+    }
+
+    proptest! {
+        /// Beside a list that is sorted by the instants of arrival: the same packets come, late, twice or lost by number, in the same order.
+        #[test]
+        fn late_packets_are_overtaken_and_copies_follow_their_packet(
+            [late, twice, lost] in [0u64..=1_000_000_000, 0u64..=1_000_000_000, 0u64..=1_000_000_000],
+            [delay, extra, step] in [0u64..500, 0u64..5, 1u64..100],
+            pauses in prop::collection::vec(0u64..3, 1..60),
+        ) {
+            let disturbance = Disturbance::new(late, Duration::from_microseconds(extra * step), twice, 5);
+            let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(lost, 9), disturbance, rates: None };
+            let (mut line, mut settled) = (DelayLine::new(&link, 1, pauses.len()), DelayLine::without_limit(&link, 1));
+            let (mut losses, mut stream) = (LossStream::new(link.loss.unwrap(), 1), DisturbanceStream::new(disturbance.unwrap(), 1));
+            let (mut expected, mut left, mut now) = (Vec::new(), Vec::new(), 0);
+            for (number, pause) in pauses.into_iter().enumerate() {
+                now += pause * step;
+                let (is_lost, disturbed) = (losses.loses_next(), stream.disturbs_next());
+                let Disturbed { is_late, is_twice } = if is_lost { Disturbed::default() } else { disturbed };
+                prop_assert_eq!(line.enter(at(now), number), Ok(Disturbed { is_late, is_twice }));
+                let due = now + delay + if is_late { extra * step } else { 0 };
+                expected.push((due, is_late, number, is_lost, 1 + u8::from(is_twice)));
+                settled.enter(at(now), number).unwrap();
+                left.extend(std::iter::from_fn(|| settled.leave_settled(at(now))));
+                prop_assert_eq!(line.first(), line.iter().next());
+            }
+            expected.sort();
+            let expected: Vec<_> = expected.into_iter().map(|(due, _, packet, is_lost, copies)| InFlight { due: at(due), packet, is_lost, copies }).collect();
+            left.extend(std::iter::from_fn(|| settled.leave()));
+            prop_assert_eq!(&left, &expected);
+            prop_assert_eq!(line.iter().copied().collect::<Vec<_>>(), expected.clone());
+            let mut copies = 0;
+            while let Some(first) = line.first().copied() {
+                line.leave_copy();
+                copies += usize::from(first.copies);
+                prop_assert_eq!(line.leave(), Some(InFlight { copies: 1, ..first }));
+            }
+            prop_assert_eq!(copies, expected.iter().map(|packet| usize::from(packet.copies)).sum::<usize>());
         }
     }
 

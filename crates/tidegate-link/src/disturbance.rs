@@ -30,6 +30,21 @@ impl Disturbance {
         (late <= BILLION && twice <= BILLION).then_some(Disturbance { late, extra, twice, seed })
     }
 
+    /// The packets that come late, of a billion.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// The packets that come twice, of a billion.
+    pub fn twice(&self) -> u64 {
+        self.twice
+    }
+
+    /// The seed of the random numbers.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// How much later the late packets come.
     pub fn extra(&self) -> Duration {
         self.extra

@@ -4,7 +4,7 @@ use crate::counters::{DirectionCounters, Unsent};
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, Next};
 use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
-use crate::outbox::{self, FrameOwner, Outbox, Outcome};
+use crate::outbox::{self, DisturbedVolume, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
 use crate::port_change::{PortChange, PortChanges, PreparedChange, Replaced};
 use crate::stamped::{Stamped, Stamps};
@@ -199,7 +199,8 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     fn counters(&self) -> DirectionCounters {
         let occupancy = self.port.occupancy();
         let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
-        DirectionCounters { port: *self.port.counters(), queued, in_flight: self.outbox.held(), ..self.counters }
+        let DisturbedVolume { late, duplicated } = self.outbox.disturbed();
+        DirectionCounters { port: *self.port.counters(), queued, in_flight: self.outbox.held(), late, duplicated, ..self.counters }
     }
 
     fn recorder(&self) -> &PortRecorder {
@@ -276,6 +277,10 @@ impl<O: StageObserver> FrameOwner<u32> for Leaving<'_, O> {
             self.observer.handed(slot, self.stamps.at.get());
         }
         self.pool.release(slot);
+        outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
+    }
+
+    fn copied(&mut self, length: u32, outcome: Outcome) {
         outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }
 }

@@ -192,7 +192,8 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for EndSystem
         // A panic in a part is a defect, which continues in the caller.
         let engine = self.engine.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut outlet = self.outlet.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let report = self.intake.finish(now, outlet.queued());
+        let mut report = self.intake.finish(now, outlet.queued());
+        report.counters.late = outlet.late();
         DirectionReport { engine: Some(EngineRecord { engine, winners: outlet.winners() }), ..report }
     }
 }

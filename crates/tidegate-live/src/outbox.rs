@@ -7,7 +7,7 @@ use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Time};
-use tidegate_link::{DelayLine, Full, InFlight, Link};
+use tidegate_link::{DelayLine, Disturbed, Full, InFlight, Link};
 use tidegate_statistics::Delays;
 
 /// How long sending is retried while the kernel has no room.
@@ -29,6 +29,16 @@ pub(crate) trait FrameOwner<F> {
 
     /// Takes back a frame of `length` bytes with its outcome.
     fn finished(&mut self, frame: F, length: u32, outcome: Outcome);
+
+    /// The outcome of a copy of a frame that came twice.
+    fn copied(&mut self, length: u32, outcome: Outcome);
+}
+
+/// The packets that the link has disturbed. A late packet that comes twice is late twice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DisturbedVolume {
+    pub(crate) late: Volume,
+    pub(crate) duplicated: Volume,
 }
 
 /// A frame that the port has sent, and its length in bytes.
@@ -43,6 +53,7 @@ struct Sent<F> {
 pub(crate) struct Outbox<F> {
     line: DelayLine<Sent<F>>,
     held: Volume,
+    disturbed: DisturbedVolume,
     has_delay: bool,
     blocked_since: Option<Time>,
 }
@@ -51,16 +62,35 @@ impl<F> Outbox<F> {
     /// An outbox for at most `capacity` frames. The two directions have different streams of losses.
     pub(crate) fn new(link: &Link, stream: u64, capacity: usize) -> Outbox<F> {
         let has_delay = link.delay > Duration::ZERO;
-        Outbox { line: DelayLine::new(link, stream, capacity), held: Volume::default(), has_delay, blocked_since: None }
+        let line = DelayLine::new(link, stream, capacity);
+        Outbox { line, held: Volume::default(), disturbed: DisturbedVolume::default(), has_delay, blocked_since: None }
     }
 
     /// The port starts to transmit a frame of `length` bytes. A frame with a slot has room.
     pub(crate) fn push(&mut self, start: Time, finish: Time, length: u32, frame: F) {
         let enters = if self.has_delay { finish } else { start };
-        if let Err(Full(_)) = self.line.enter(enters, Sent { frame, length }) {
-            unreachable!("more frames are in flight than there are slots");
+        match self.line.enter(enters, Sent { frame, length }) {
+            Ok(Disturbed { is_late: false, is_twice: false }) => {}
+            Ok(disturbed) => self.count_disturbed(length, disturbed),
+            Err(Full(_)) => unreachable!("more frames are in flight than there are slots"),
         }
         self.held.add(length);
+    }
+
+    #[cold]
+    fn count_disturbed(&mut self, length: u32, Disturbed { is_late, is_twice }: Disturbed) {
+        if is_twice {
+            self.disturbed.duplicated.add(length);
+            self.held.add(length);
+        }
+        if is_late {
+            (0..=u32::from(is_twice)).for_each(|_| self.disturbed.late.add(length));
+        }
+    }
+
+    /// What came late and twice.
+    pub(crate) fn disturbed(&self) -> DisturbedVolume {
+        self.disturbed
     }
 
     pub(crate) fn held(&self) -> Volume {
@@ -84,7 +114,8 @@ impl<F> Outbox<F> {
                 continue;
             }
             let ready = self.line.arrived(now).take_while(|frame| !frame.is_lost);
-            match transmitter.send(ready.map(|frame| owner.message(&frame.packet.frame, frame.packet.length))) {
+            let copies = ready.flat_map(|frame| std::iter::repeat_n(frame, usize::from(frame.copies)));
+            match transmitter.send(copies.map(|frame| owner.message(&frame.packet.frame, frame.packet.length))) {
                 Ok(sent) => {
                     self.blocked_since = None;
                     self.finish(sent, |frame| Outcome::Delivered(now.since(frame.due)), owner);
@@ -106,18 +137,23 @@ impl<F> Outbox<F> {
 
     /// Gives up the first due frames, at most `most`.
     fn give_up(&mut self, now: Time, most: usize, outcome: Outcome, owner: &mut impl FrameOwner<F>) {
-        let due = self.line.arrived(now).take(most).count();
+        let due = self.line.arrived(now).take(most).map(|frame| usize::from(frame.copies)).sum();
         self.finish(due, |frame| if frame.is_lost { Outcome::Lost } else { outcome }, owner);
     }
 
-    /// Returns the first `frames` frames to their owner.
-    fn finish(&mut self, frames: usize, outcome: impl Fn(&InFlight<Sent<F>>) -> Outcome, owner: &mut impl FrameOwner<F>) {
-        for frame in (0..frames).map_while(|_| self.line.leave()) {
-            let outcome = outcome(&frame);
-            let Sent { frame, length } = frame.packet;
+    /// Returns frames to their owner, of which the first `messages` messages are done with.
+    fn finish(&mut self, mut messages: usize, outcome: impl Fn(&InFlight<Sent<F>>) -> Outcome, owner: &mut impl FrameOwner<F>) {
+        while let Some(first) = self.line.first().filter(|_| messages > 0) {
+            let (outcome, length, copies) = (outcome(first), first.packet.length, usize::from(first.copies));
+            messages -= 1;
             self.held.packets -= 1;
             self.held.bytes -= u64::from(length);
-            owner.finished(frame, length, outcome);
+            if copies > 1 {
+                self.line.leave_copy();
+                owner.copied(length, outcome);
+            } else if let Some(frame) = self.line.leave() {
+                owner.finished(frame.packet.frame, length, outcome);
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use tidegate_atm::cell::CELL;
 use tidegate_core::packet::{Colour, Ecn, Packet, Part};
 use tidegate_core::port::{Counters, Switched, Transmission, Volume};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
-use tidegate_link::{DelayLine, InFlight, Link};
+use tidegate_link::{DelayLine, Disturbed, InFlight, Link};
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::{mark, rewrite};
 
@@ -26,7 +26,7 @@ pub use error::ReplayError;
 use port::ReplayPort;
 pub use port::{PortChange, ReplaySetup};
 pub use watcher::Frame;
-use watcher::{LOST, Watcher};
+use watcher::{LOST, Underway, Watcher};
 
 /// The outcome of a replay.
 #[derive(Debug)]
@@ -39,6 +39,10 @@ pub struct Replayed {
     pub cells: Vec<CellRecord>,
     /// Packets that the port sent and the link lost.
     pub lost: Volume,
+    /// Packets that came later than the delay of the link, copies included.
+    pub late: Volume,
+    /// Copies of packets that the link passed twice.
+    pub duplicated: Volume,
     /// Packets that left as they came although the policy sets code points, because they have no field for any of these.
     pub without_fields: u64,
     /// Frames that the capture holds only a part of, and whose cells have zeros for the rest; counted if cells are written.
@@ -102,12 +106,14 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         cells.hold_cells(port.write_cells(link.delay)?);
     }
     let recorder = PortRecorder::new(start, port.classifier());
-    // In virtual time no packet waits on the line: each leaves it as soon as it has entered.
     let mut watcher = Watcher {
         recorder,
         drops: Vec::new(),
-        line: DelayLine::new(&link, 0, 1),
+        // In virtual time a packet leaves the line as soon as it has entered, unless it is late and may be overtaken.
+        line: DelayLine::without_limit(&link, 0),
         lost: Volume::default(),
+        late: Volume::default(),
+        duplicated: Volume::default(),
         without_fields: 0,
         cells: Vec::new(),
     };
@@ -154,6 +160,10 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         changes.push((change.after, port.switch(clock.now, change.setup, arrivals.interfaces(), &mut watcher)));
     }
     last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
+    while let Some(underway) = watcher.line.leave() {
+        write_arrived(&clock, underway, &mut watcher, arrivals.interfaces(), &mut outputs)?;
+    }
+    write_dropped(&clock, &mut watcher, arrivals.interfaces(), &mut outputs)?;
     port.check().map_err(ReplayError::Unbalanced)?;
     Ok(Replayed {
         counters: *port.counters(),
@@ -162,6 +172,8 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
         changes,
         lost: watcher.lost,
+        late: watcher.late,
+        duplicated: watcher.duplicated,
         recorder: watcher.recorder,
         without_fields: watcher.without_fields,
         account: arrivals.account(),
@@ -223,29 +235,68 @@ fn write_out<W: Write, X: Write>(
     for transmission in leaving.drain(..) {
         let recorded = watcher.recorder.elapsed();
         last_bit = recorded + u128::from(transmission.finish.since(clock.now).picoseconds());
-        let Some(underway) = watcher.line.enter(transmission.finish, transmission).ok().and_then(|()| watcher.line.leave()) else {
-            unreachable!("the line is empty again after every packet")
+        let (finish, length) = (transmission.finish, transmission.packet.length);
+        // A late packet may be written after a change of the policy.
+        let remark = port.remark(transmission.packet.flow, transmission.packet.colour);
+        let Ok(Disturbed { is_late, is_twice }) = watcher.line.enter(finish, Underway { transmission, remark }) else {
+            unreachable!("the line has no limit")
         };
-        let InFlight { due, packet: Transmission { mut packet, start, finish }, is_lost } = underway;
-        if is_lost {
-            watcher.lost.add(packet.length);
-            watcher.drops.push((start, packet, LOST));
-            continue;
+        if is_twice {
+            watcher.duplicated.add(length);
         }
-        let frame = &mut packet.payload;
-        let link_type = interfaces[frame.record.interface].link;
-        if !rewrite(link_type, &mut frame.record.data, port.remark(packet.flow, packet.colour)) {
-            watcher.without_fields += 1;
+        if is_late {
+            (0..=u32::from(is_twice)).for_each(|_| watcher.late.add(length));
         }
-        if packet.ecn == Ecn::Ce {
-            mark(link_type, &mut frame.record.data);
+        while let Some(underway) = watcher.line.leave_settled(finish) {
+            write_arrived(clock, underway, watcher, interfaces, outputs)?;
         }
-        let frame = &packet.payload;
-        let comment = (packet.colour != frame.colour)
-            .then(|| format!("tidegate: marked {}, was {}; waited {}", packet.colour.name(), frame.colour.name(), wait(&packet, finish)));
-        let at = clock.nanoseconds_of(due);
+    }
+    while let Some(underway) = watcher.line.leave_settled(clock.now) {
+        write_arrived(clock, underway, watcher, interfaces, outputs)?;
+    }
+    write_dropped(clock, watcher, interfaces, outputs)?;
+    Ok(last_bit)
+}
+
+/// Writes a packet that has come to the end of the link, or counts it as lost there.
+fn write_arrived<W: Write, X: Write>(
+    clock: &Clock,
+    InFlight { due, packet: Underway { transmission, remark }, is_lost, copies }: InFlight<Underway>,
+    watcher: &mut Watcher,
+    interfaces: &[Interface],
+    outputs: &mut Outputs<'_, W, X>,
+) -> io::Result<()> {
+    let Transmission { mut packet, start, finish } = transmission;
+    if is_lost {
+        watcher.lost.add(packet.length);
+        watcher.drops.push((start, packet, LOST));
+        return Ok(());
+    }
+    let frame = &mut packet.payload;
+    let link_type = interfaces[frame.record.interface].link;
+    if !rewrite(link_type, &mut frame.record.data, remark) {
+        watcher.without_fields += 1;
+    }
+    if packet.ecn == Ecn::Ce {
+        mark(link_type, &mut frame.record.data);
+    }
+    let frame = &packet.payload;
+    let comment = (packet.colour != frame.colour)
+        .then(|| format!("tidegate: marked {}, was {}; waited {}", packet.colour.name(), frame.colour.name(), wait(&packet, finish)));
+    let at = clock.nanoseconds_of(due);
+    for _ in 0..copies {
         outputs.sent.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
     }
+    Ok(())
+}
+
+/// Writes what was dropped since the last call.
+fn write_dropped<W: Write, X: Write>(
+    clock: &Clock,
+    watcher: &mut Watcher,
+    interfaces: &[Interface],
+    outputs: &mut Outputs<'_, W, X>,
+) -> io::Result<()> {
     // The oldest first: what the link lost started at some instant between the port's drops.
     watcher.drops.sort_by_key(|(time, ..)| Reverse(clock.now.since(*time)));
     for (time, packet, reason) in watcher.drops.drain(..) {
@@ -254,7 +305,7 @@ fn write_out<W: Write, X: Write>(
         let at = clock.nanoseconds_of(time);
         outputs.dropped.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, Some(&comment))?;
     }
-    Ok(last_bit)
+    Ok(())
 }
 
 fn wait<P>(packet: &Packet<P>, until: Time) -> String {

@@ -13,7 +13,7 @@ use tidegate_core::port::{PortSetup, RateStep, VaryingRate, Volume};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate};
-use tidegate_link::{Link, Loss, LossStream};
+use tidegate_link::{Disturbance, DisturbanceStream, Disturbed, Link, Loss, LossStream};
 use tidegate_replay::{CaptureReader, CaptureWriter, Outputs, Record, Replayed, replay};
 
 const RATE: u64 = 1_000_000;
@@ -177,6 +177,29 @@ fn a_link_delays_and_loses_what_the_port_sends() {
     assert_eq!(named, lost.len());
 }
 
+/// Late packets are written where they arrive, among those that overtake them, and copies right behind their packet.
+#[test]
+fn a_link_passes_packets_late_and_twice() {
+    let path = captures().into_iter().next().unwrap();
+    let (_, sent_by_port, _) = run(&path);
+    let disturbance = Disturbance::new(100_000_000, Duration::from_milliseconds(40), 100_000_000, 5);
+    let link = Link { delay: Duration::from_milliseconds(15), disturbance, ..Link::default() };
+    let (replayed, sent, _) = run_along(&link, &path);
+    let mut stream = DisturbanceStream::new(disturbance.unwrap(), 0);
+    let (mut arrived, mut late, mut twice) = (Vec::new(), 0, 0);
+    for mut record in read(&sent_by_port) {
+        let Disturbed { is_late, is_twice } = stream.disturbs_next();
+        let copies = 1 + u64::from(is_twice);
+        record.nanoseconds += if is_late { 55_000_000 } else { 15_000_000 };
+        (late, twice) = (late + if is_late { copies } else { 0 }, twice + copies - 1);
+        arrived.extend((0..copies).map(|_| record.clone()));
+    }
+    assert!(!arrived.is_sorted_by_key(|record| record.nanoseconds) && twice > 5, "{late} late, {twice} twice");
+    arrived.sort_by_key(|record| record.nanoseconds);
+    assert_eq!(read(&sent), arrived);
+    assert_eq!((replayed.late.packets, replayed.duplicated.packets), (late, twice));
+}
+
 /// A capture of packets at the given seconds.
 fn capture_at(seconds: &[u32]) -> Vec<u8> {
     let mut file = Vec::new();
@@ -276,5 +299,11 @@ fn silences_of_years_and_steps_backwards_are_survived() {
     .map(|&(second, place)| i64::from(second) * 1_000_000_000 + place * own)
     .collect();
     assert_eq!(read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds).collect::<Vec<_>>(), expected);
+    // All of them late and twice: the last ones before a silence are written in it.
+    let late = Link { disturbance: Disturbance::new(1_000_000_000, Duration::from_seconds(2), 1_000_000_000, 1), ..Link::default() };
+    let (mut capture, mut sent) = (CaptureReader::new(&file[..]).unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
+    replay(setup(), &late, &mut capture, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
+    let twice: Vec<i64> = expected.iter().flat_map(|at| [at + 2_000_000_000; 2]).collect();
+    assert_eq!(read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds).collect::<Vec<_>>(), twice);
     assert!((replayed.seconds - f64::from(136 * year)).abs() < 1.0);
 }

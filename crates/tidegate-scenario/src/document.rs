@@ -27,7 +27,7 @@ pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use direction::{Direction, PolicyName};
-pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable};
+pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable, ReorderTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use preset::SubscriberTable;
 pub use set::{ColourSetTable, SetTable};

@@ -1,12 +1,24 @@
 //! What a link does to packets behind its port: reads the keys that a policy's `link` and a simulated `[[link]]` have in common.
 
 use crate::diagnostic::Diagnostic;
-use crate::document::{GilbertElliottTable, LinkTable, PolicyLinkTable};
-use crate::units::{Ratio, print_ratio};
+use crate::document::{GilbertElliottTable, LinkTable, PolicyLinkTable, ReorderTable};
+use crate::rates::varying;
+use crate::units::{Ratio, print_duration, print_ratio};
 use crate::value::{At, Block};
-use tidegate_core::units::Duration;
-use tidegate_link::{Disturbance, GilbertElliott, Loss, LossModel};
+use tidegate_core::units::{Duration, Rate};
+use tidegate_link::{Disturbance, GilbertElliott, Link, Loss, LossModel};
 use tidegate_sim::time::LONGEST_DURATION;
+
+/// The link behind the port of a policy of this rate; what is wrong has been reported.
+pub(crate) fn behind(table: &PolicyLinkTable, rate: Rate) -> Link {
+    let seed = table.seed.as_ref().map_or(1, |at| at.value.0);
+    Link {
+        delay: table.delay.as_ref().map_or(Duration::ZERO, |at| at.value),
+        loss: WrittenLoss::of_policy(table).loss(seed),
+        rates: table.rates.as_ref().and_then(|rates| varying(rates, rate, &mut Vec::new())),
+        disturbance: WrittenDisturbance::of_policy(table).disturbance(seed),
+    }
+}
 
 /// The losses of a link as they are written: at most one of the two.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,21 +94,74 @@ fn chances(table: &GilbertElliottTable) -> GilbertElliott {
     }
 }
 
-/// The reordering and duplication of a simulated link, if there is any.
-pub(crate) fn disturbance(table: &LinkTable, seed: u64, findings: &mut Vec<Diagnostic>) -> Option<Disturbance> {
-    if let Some(by) = table.reorder.as_ref().map(|reorder| &reorder.by) {
-        if by.value == Duration::ZERO {
-            findings.push(
-                by.error("packets that are late by nothing overtake nothing").help("write a time like \"5 ms\", or remove `reorder`"),
-            );
-        } else if by.value > LONGEST_DURATION {
-            findings.push(by.error("a delay of more than 26 days cannot be simulated").help("write a shorter time"));
+/// The reordering and duplication of a link as they are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WrittenDisturbance<'a> {
+    reorder: Option<&'a Block<ReorderTable>>,
+    duplicate: Option<&'a At<Ratio>>,
+}
+
+impl<'a> WrittenDisturbance<'a> {
+    pub(crate) fn of_policy(table: &'a PolicyLinkTable) -> WrittenDisturbance<'a> {
+        WrittenDisturbance { reorder: table.reorder.as_ref(), duplicate: table.duplicate.as_ref() }
+    }
+
+    pub(crate) fn of_link(table: &'a LinkTable) -> WrittenDisturbance<'a> {
+        WrittenDisturbance { reorder: table.reorder.as_ref(), duplicate: table.duplicate.as_ref() }
+    }
+
+    /// These, and from `others` what is not written here.
+    pub(crate) fn or(self, others: Option<WrittenDisturbance<'a>>) -> WrittenDisturbance<'a> {
+        let others = others.unwrap_or_default();
+        WrittenDisturbance { reorder: self.reorder.or(others.reorder), duplicate: self.duplicate.or(others.duplicate) }
+    }
+
+    pub(crate) fn is_absent(self) -> bool {
+        self.reorder.is_none() && self.duplicate.is_none()
+    }
+
+    /// The time by which packets are late.
+    pub(crate) fn late_by(self) -> Option<&'a At<Duration>> {
+        self.reorder.map(|reorder| &reorder.by)
+    }
+
+    /// What comes late and twice, if anything does; what is wrong has been reported.
+    pub(crate) fn disturbance(self, seed: u64) -> Option<Disturbance> {
+        let (late, extra) = self.reorder.map_or((0, Duration::ZERO), |reorder| (reorder.share.billionths(), reorder.by.value));
+        let twice = self.duplicate.map_or(0, |share| share.billionths());
+        (late > 0 || twice > 0).then(|| Disturbance::new(late, extra, twice, seed))?
+    }
+
+    /// Reports times that mean nothing, and both keys where cells are sent.
+    pub(crate) fn judge(self, sends_cells: bool, findings: &mut Vec<Diagnostic>) {
+        if let Some(by) = self.late_by() {
+            if by.value == Duration::ZERO {
+                findings.push(
+                    by.error("packets that are late by nothing overtake nothing").help("write a time like \"5 ms\", or remove `reorder`"),
+                );
+            } else if by.value > LONGEST_DURATION {
+                findings.push(by.error("a delay of more than 26 days cannot be followed").help("write a shorter time"));
+            }
+        }
+        let problem = |key| format!("cells keep their order, and none comes twice: `{key}` is for links that carry packets");
+        let finding = match (self.reorder, self.duplicate) {
+            (Some(reorder), _) => reorder.error(problem("reorder")),
+            (None, Some(duplicate)) => duplicate.error(problem("duplicate")),
+            (None, None) => return,
+        };
+        if sends_cells {
+            findings.push(finding.help("remove it, or `cells`"));
         }
     }
-    let late = table.reorder.as_ref().map_or(0, |reorder| reorder.share.billionths());
-    let extra = table.reorder.as_ref().map_or(Duration::ZERO, |reorder| reorder.by.value);
-    let twice = table.duplicate.as_ref().map_or(0, |share| share.billionths());
-    (late > 0 || twice > 0).then(|| Disturbance::new(late, extra, twice, seed))?
+}
+
+/// What comes late and twice, in words.
+pub(crate) fn describe_disturbance(written: &Disturbance) -> String {
+    let share = |billionths| Ratio::from_billionths(billionths).map(print_ratio).unwrap_or_default();
+    let late = written.reorders().then(|| format!("{} late by {}", share(written.late()), print_duration(written.extra())));
+    let twice = (written.twice() > 0).then(|| format!("{} twice", share(written.twice())));
+    let both = [late, twice].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    format!("{both}, seed {}", written.seed())
 }
 
 /// The losses in words.

@@ -7,12 +7,12 @@ use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, PolicyTable};
 use crate::guarantee::Guarantee;
-use crate::link::WrittenLoss;
+use crate::link::{WrittenDisturbance, WrittenLoss, behind};
 use crate::overhead::MOST_OVERHEAD;
 use crate::partition::{Buffer, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::proof::of_policer;
-use crate::rates::{judged, unproven, varying};
+use crate::rates::{judged, unproven};
 use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
 use crate::service::Asked;
@@ -328,11 +328,7 @@ impl<'a> Resolution<'a> {
     }
 
     fn link(&self) -> Link {
-        let Some(table) = &self.table.link else { return Link::default() };
-        let delay = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
-        let seed = table.seed.as_ref().map_or(1, |at| at.value.0);
-        let rates = table.rates.as_ref().and_then(|rates| varying(rates, self.rate.value, &mut Vec::new()));
-        Link { delay, loss: WrittenLoss::of_policy(table).loss(seed), rates }
+        self.table.link.as_ref().map_or_else(Link::default, |table| behind(table, self.rate.value))
     }
 
     /// Reports a link that holds more than [`MOST_ON_LINK`].
@@ -344,11 +340,13 @@ impl<'a> Resolution<'a> {
             let longest = self.overhead.wire_length(self.longest_frame as u32);
             judged(rates, self.rate.value, longest, self.table.cells.is_some(), self.findings);
         }
-        if let (true, Some(seed)) = (loss.is_absent(), &table.seed) {
+        let disturbance = WrittenDisturbance::of_policy(table);
+        disturbance.judge(self.table.cells.is_some(), self.findings);
+        if let (true, Some(seed)) = (loss.is_absent() && disturbance.is_absent(), &table.seed) {
             let finding = seed.error("`seed` has no effect: the link loses nothing");
             self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));
         }
-        let Some(at) = &table.delay else { return };
+        let Some(at) = table.delay.as_ref().or(disturbance.late_by()) else { return };
         let extent = self.link().extent(self.rate.value, self.overhead, self.longest_frame as u32);
         if at.value > LONGEST_DURATION {
             self.findings.push(at.error("a link with a delay of more than 26 days cannot be followed"));

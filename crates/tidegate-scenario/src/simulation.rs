@@ -8,7 +8,7 @@ use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::{Direction, File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
-use crate::link::{WrittenLoss, disturbance};
+use crate::link::{WrittenDisturbance, WrittenLoss};
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::rates::{judged, varying};
@@ -317,7 +317,10 @@ impl Building<'_> {
             // Judged with the policy.
             (None, rates) => rates.and_then(|rates| varying(rates, port.rate, &mut Vec::new())),
         };
-        let disturbance = disturbance(table, seed, self.findings);
+        // Where cells are sent the network says so.
+        let own = WrittenDisturbance::of_link(table);
+        own.judge(false, self.findings);
+        let disturbance = own.or(policy.map(WrittenDisturbance::of_policy)).disturbance(seed);
         Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0), rates, disturbance }
     }
 

@@ -7,7 +7,7 @@ use crate::contract::{Bursts, counts_frames};
 pub use crate::detail::Detail;
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
-use crate::link::describe_loss;
+use crate::link::{describe_disturbance, describe_loss};
 use crate::partition::{Buffer, Owner, Partition};
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
@@ -303,14 +303,15 @@ fn slots_of(policy: &Policy, node: Option<usize>) -> String {
     }
 }
 
-/// Delay and loss behind the port.
+/// Delay, loss and disturbance behind the port.
 fn behind(policy: &Policy) -> String {
-    let Link { delay, loss, rates } = &policy.link;
+    let Link { delay, loss, rates, disturbance } = &policy.link;
     let extent = policy.link.extent(policy.rate, policy.overhead, policy.longest_frame);
     let delay = (*delay > Duration::ZERO).then(|| {
         format!("delay {}, up to {} ({}) on the way", print_duration(*delay), print_count(extent.packets), print_size(extent.bytes))
     });
-    listed([rates.as_ref().map(describe_rates), delay, loss.as_ref().map(describe_loss)].into_iter().flatten())
+    let disturbance = disturbance.as_ref().map(describe_disturbance);
+    listed([rates.as_ref().map(describe_rates), delay, loss.as_ref().map(describe_loss), disturbance].into_iter().flatten())
 }
 
 /// Both measures of a burst, or only the maximum burst size.

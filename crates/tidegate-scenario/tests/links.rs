@@ -2,7 +2,7 @@
 
 use tidegate_core::port::{RateStep, VaryingRate};
 use tidegate_core::units::{Duration, Rate};
-use tidegate_link::{GilbertElliott, Link, Loss};
+use tidegate_link::{Disturbance, GilbertElliott, Link, Loss};
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, parse_str};
 
@@ -46,7 +46,7 @@ fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
     let text = r#"
         [policy.wan]
         rate = "20 Mbit/s"
-        link = { delay = "15 ms", loss = "3 %" }
+        link = { delay = "15 ms", loss = "3 %", reorder = { share = "1 %", by = "5 ms" }, duplicate = "0.1 %", seed = 7 }
         [simulation]
         duration = "1 s"
         [[link]]
@@ -67,6 +67,7 @@ fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
         to = "c"
         policy = "wan"
         gilbert_elliott = { good_to_bad = "1 %", bad_to_good = "99 %" }
+        duplicate = "2 %"
         [[flow]]
         name = "call"
         path = ["there"]
@@ -76,6 +77,12 @@ fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
     let links = &scenario.variants[0].simulation.as_ref().unwrap().network.links;
     assert_eq!(links.iter().map(|link| link.propagation).collect::<Vec<_>>(), [15, 4, 15].map(Duration::from_milliseconds));
     assert_eq!(links.iter().map(|link| link.impairment.loss.map_or(0.0, |loss| loss.probability())).collect::<Vec<_>>(), [0.03, 0.0, 0.01]);
+    let disturbance = |twice| Disturbance::new(10_000_000, Duration::from_milliseconds(5), twice, 7);
+    assert_eq!(scenario.policy(None).unwrap().link.disturbance, disturbance(1_000_000));
+    let disturbances = [1_000_000, 1_000_000, 20_000_000].map(disturbance);
+    assert_eq!(links.iter().map(|link| link.impairment.disturbance).collect::<Vec<_>>(), disturbances);
+    let described = summary(&scenario, Detail::All);
+    assert!(described.contains("; 1 % late by 5 ms, 0.1 % twice, seed 7"), "{described}");
 }
 
 /// Steps and traces in time, a policy's own and those of a simulated link; nothing is guaranteed there.

@@ -24,7 +24,7 @@ use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
-use tidegate_link::{Link as LinkBehind, Loss};
+use tidegate_link::{Disturbance, Link as LinkBehind, Loss};
 use tidegate_live::{Frame, LiveConfig, StageObserver};
 use tidegate_replay::{CaptureReader, CaptureWriter, Interface, Outputs, replay};
 use tidegate_sim::source::Capture;
@@ -153,7 +153,8 @@ fn setup(policy: &str) -> PortSetup {
 
 /// The link behind the port, live and in the replay, which affects no decision of the port.
 fn link() -> LinkBehind {
-    LinkBehind { delay: Duration::from_milliseconds(3), loss: Loss::new(200_000_000, 11), ..LinkBehind::default() }
+    let disturbance = Disturbance::new(100_000_000, Duration::from_milliseconds(4), 100_000_000, 11);
+    LinkBehind { delay: Duration::from_milliseconds(3), loss: Loss::new(200_000_000, 11), disturbance, ..LinkBehind::default() }
 }
 
 /// A UDP packet at the end of the link: its destination port, the frame's length, its code point.

@@ -131,6 +131,10 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
                         outbox::count(outcome, length, &mut counters.delivered, &mut counters.unsent, lateness);
                     }
                 }
+                Report::Copied { length, outcome } => {
+                    counters.duplicated.add(length);
+                    outbox::count(outcome, length, &mut counters.delivered, &mut counters.unsent, lateness);
+                }
             }
         }
     }

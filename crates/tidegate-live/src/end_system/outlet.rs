@@ -46,6 +46,10 @@ impl FrameOwner<Lent> for Reporting {
     fn finished(&mut self, lent: Lent, length: u32, outcome: Outcome) {
         self.report(Report::Back { lent, sent: Some((length, outcome)) });
     }
+
+    fn copied(&mut self, length: u32, outcome: Outcome) {
+        self.report(Report::Copied { length, outcome });
+    }
 }
 
 impl<T: Transmit> Outlet<T> {
@@ -117,6 +121,11 @@ impl<T: Transmit> Outlet<T> {
 
     pub(super) fn winners(&self) -> Transfers {
         self.transmission.counters().winners
+    }
+
+    /// The packets that came late.
+    pub(super) fn late(&self) -> Volume {
+        self.outbox.disturbed().late
     }
 
     /// The content of the rings.

@@ -14,10 +14,12 @@ pub(super) enum Report {
     Decided { stream: Flow, slot: u32, length: u32, disposition: Disposition, at: Time },
     /// Its memory comes back. `sent` has its length and outcome if it was transmitted.
     Back { lent: Lent, sent: Option<(u32, Outcome)> },
+    /// The outcome of a copy of a frame of `length` bytes that the link passed twice. It comes before the report about the frame.
+    Copied { length: u32, outcome: Outcome },
 }
 
 /// The most reports about a frame before its slot can be used again.
-pub(super) const REPORTS_PER_FRAME: usize = 2;
+pub(super) const REPORTS_PER_FRAME: usize = 3;
 
 /// State shared by the threads of a direction.
 #[derive(Debug)]

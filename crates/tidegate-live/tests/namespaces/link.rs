@@ -8,7 +8,7 @@ use crate::raw::ping;
 use std::net::UdpSocket;
 use std::time::Duration;
 use tidegate_core::units::Duration as PortDuration;
-use tidegate_link::LossStream;
+use tidegate_link::{Disturbance, LossStream};
 use tidegate_live::{Link, LiveConfig, Loss};
 
 fn delay(milliseconds: u64) -> Link {
@@ -97,6 +97,51 @@ fn a_link_loses_the_packets_of_its_seed() {
 #[test]
 fn a_link_loses_the_packets_of_its_seed_through_an_end_system() {
     losses_are_those_of_the_seed(true);
+}
+
+/// Every packet comes twice, and some are overtaken.
+fn packets_come_late_and_twice(end_system: bool) {
+    // Those of this test wait in the buffer of a socket until all have come.
+    const DATAGRAMS: u32 = 80;
+    let topology = Topology::new();
+    let disturbance = Disturbance::new(300_000_000, PortDuration::from_milliseconds(8), 1_000_000_000, 7);
+    let mut config = LiveConfig { links: [Link { disturbance, ..delay(5) }, delay(5)], ..between(policy::plain(100_000_000)) };
+    config.options.end_system = end_system;
+    let bridge = topology.bridge(config);
+    let socket = topology.call(Place::Host2, || UdpSocket::bind(("0.0.0.0", 6000)).expect("a port"));
+    topology.call(Place::Host1, || {
+        while ping(HOST2_V4, 1).is_empty() {}
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+        for number in 0..DATAGRAMS {
+            socket.send_to(&number.to_be_bytes(), (HOST2, 6000)).expect("a datagram can be sent");
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    });
+    socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+    let mut buffer = [0; 4];
+    let next = || socket.recv(&mut buffer).ok().map(|_| u32::from_be_bytes(buffer));
+    let arrived: Vec<u32> = std::iter::from_fn(next).collect();
+    let outcome = bridge.finish();
+    let counters = &outcome.directions[0].counters;
+    assert_eq!(counters.duplicated, counters.port.sent, "{counters:?}");
+    assert_eq!(counters.delivered.packets, 2 * counters.port.sent.packets, "{counters:?}");
+    assert!(counters.late.packets > counters.port.sent.packets / 10, "{counters:?}");
+    let overtaken = arrived.windows(2).filter(|pair| pair[0] > pair[1]).count();
+    println!("{overtaken} times a datagram came behind a later one; {:?} late", counters.late);
+    assert!(overtaken > 10, "{arrived:?}");
+    for number in 0..DATAGRAMS {
+        assert_eq!(arrived.iter().filter(|&&found| found == number).count(), 2, "datagram {number}");
+    }
+}
+
+#[test]
+fn a_link_passes_packets_late_and_twice() {
+    packets_come_late_and_twice(false);
+}
+
+#[test]
+fn a_link_passes_packets_late_and_twice_through_an_end_system() {
+    packets_come_late_and_twice(true);
 }
 
 /// A short run of `examples/kernel_tcp.rs`: loss-based congestion control fills the link and its buffer, and shares it.

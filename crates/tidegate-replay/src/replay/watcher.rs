@@ -6,6 +6,7 @@ use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
 use tidegate_core::port::{Transmission, Volume};
 use tidegate_core::queue::Occupancy;
+use tidegate_core::remark::Remark;
 use tidegate_core::units::Time;
 use tidegate_link::DelayLine;
 use tidegate_statistics::PortRecorder;
@@ -24,13 +25,21 @@ pub struct Frame {
 /// The reason of packets that the link lost, beside those of [`DropReason`].
 pub(super) const LOST: &str = "lost-on-link";
 
+/// A packet on the link, and the code points with which it leaves.
+pub(super) struct Underway {
+    pub(super) transmission: Transmission<Box<Frame>>,
+    pub(super) remark: Remark,
+}
+
 /// Records everything and keeps the drops until they can be written.
 pub(super) struct Watcher {
     pub(super) recorder: PortRecorder,
     /// When, what and why.
     pub(super) drops: Vec<(Time, Packet<Box<Frame>>, &'static str)>,
-    pub(super) line: DelayLine<Transmission<Box<Frame>>>,
+    pub(super) line: DelayLine<Underway>,
     pub(super) lost: Volume,
+    pub(super) late: Volume,
+    pub(super) duplicated: Volume,
     pub(super) without_fields: u64,
     /// When its last bit comes to the end of the link, the interface of its frame, and the cell.
     pub(super) cells: Vec<(Time, usize, Cell)>,

@@ -27,9 +27,15 @@ pub struct PolicyLinkTable {
     /// Losses in bursts, in place of `loss`. A simulated link may override them.
     #[schemars(extend("default" = "none", "examples" = [{ "good_to_bad": "0.1 %", "bad_to_good": "25 %" }]))]
     pub gilbert_elliott: Option<Block<GilbertElliottTable>>,
-    /// The seed of the losses: the same seed loses the same packets, by their number on the link, live, in replays, and in the first replication of
-    /// a simulation whose own `seed` is 1. Both directions of a bridge may have one seed, and so may links of a simulation: their losses are
-    /// independent nevertheless.
+    /// Packets that come late, so that others overtake them. A simulated link may override it.
+    #[schemars(extend("default" = "none", "examples" = [{ "share": "1 %", "by": "5 ms" }]))]
+    pub reorder: Option<Block<ReorderTable>>,
+    /// The share of packets that come twice, each independently of all others; the copy comes right behind. A simulated link may override it.
+    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
+    pub duplicate: Option<At<Ratio>>,
+    /// The seed of what is lost, late and twice: the same seed means the same packets, by their number on the link, live, in replays, and in the
+    /// first replication of a simulation whose own `seed` is 1. Both directions of a bridge may have one seed, and so may links of a simulation: their
+    /// packets are drawn independently nevertheless.
     #[schemars(extend("default" = 1))]
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }
@@ -135,10 +141,10 @@ pub struct LinkTable {
     #[schemars(extend("default" = "the policy's", "examples" = [{ "good_to_bad": "0.1 %", "bad_to_good": "25 %" }]))]
     pub gilbert_elliott: Option<Block<GilbertElliottTable>>,
     /// Packets that come late, so that others overtake them. The random numbers are those of the policy's `link.seed`.
-    #[schemars(extend("default" = "none", "examples" = [{ "share": "1 %", "by": "5 ms" }]))]
+    #[schemars(extend("default" = "the policy's", "examples" = [{ "share": "1 %", "by": "5 ms" }]))]
     pub reorder: Option<Block<ReorderTable>>,
     /// The share of packets that come twice, each independently of all others; the copy comes right behind.
-    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
+    #[schemars(extend("default" = "the policy's", "examples" = ["0.1 %"]))]
     pub duplicate: Option<At<Ratio>>,
     /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
     #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
