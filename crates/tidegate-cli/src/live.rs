@@ -127,13 +127,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
              scheduler = \"rate-controlled\" shapes and shares frames by the same rules"
         )));
     }
-    let managed = [there, back].into_iter().find_map(|policy| Some((policy, policy.classes.iter().find(|class| class.aqm.is_some())?)));
-    if let Some((policy, class)) = managed.filter(|_| arguments.end_system) {
-        return Err(Failure::BadInput(format!(
-            "error: class `{}` of policy `{}` has an AQM, and an end system decides before a frame's turn comes\n  remove `aqm`, or --end-system",
-            class.name, policy.name
-        )));
-    }
     let changes = [there, back].map(|policy| changes::of_policy(&scenario, &policy.name));
     for (policy, change) in
         [there, back].into_iter().zip(&changes).flat_map(|(policy, changes)| changes.iter().map(move |change| (policy, change)))

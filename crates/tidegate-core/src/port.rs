@@ -26,6 +26,7 @@ mod transition;
 mod varying_rate;
 
 pub use accounting::{Counters, Unbalanced, Volume};
+pub use class_aqms::ClassAqms;
 pub use datapath::{Next, Transmission};
 pub use places::Leaving;
 pub use transition::{Retired, Switched, Transition};
@@ -45,7 +46,6 @@ use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use class_aqms::ClassAqms;
 use datapath::{AdvanceTask, Datapath, PollTask};
 use places::Places;
 use varying_rate::RateCursor;
@@ -177,6 +177,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// How often the port has been switched to another policy.
     pub fn switches(&self) -> u32 {
         self.switches
+    }
+
+    /// AQMs are asked about departures elsewhere: the next packet whose turn comes is judged as said. From the first call on this port's are not asked.
+    pub fn judge_next(&mut self, judgement: Judgement) {
+        self.datapath.aqms.judge_next(judgement);
     }
 
     /// The scheduler, for one that has to be told more than a port tells it.

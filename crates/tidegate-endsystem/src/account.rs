@@ -25,6 +25,8 @@ pub struct Account {
     pub ring_full: Volume,
     /// Frames that the scheduler discarded because they were late.
     pub late: Volume,
+    /// Frames that an AQM dropped.
+    pub congested: Volume,
     /// Frames in rings, including winners that wait for their time on the link.
     pub queued: Volume,
 }
@@ -35,7 +37,7 @@ impl Account {
     /// # Errors
     /// [`Leak`] with all the figures: a defect of this crate.
     pub fn check(&self) -> Result<(), Leak> {
-        let accounted = self.sent + self.ring_full + self.late + self.queued;
+        let accounted = self.sent + self.ring_full + self.late + self.congested + self.queued;
         if accounted == self.offered { Ok(()) } else { Err(Leak(*self)) }
     }
 }

@@ -1,6 +1,6 @@
 //! What the engine learns of a packet: its arrival time, in 16 bits.
 
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Ecn};
 use tidegate_core::units::{Duration, Time};
 
 /// The unit of arrival offsets: 2^n picoseconds.
@@ -69,6 +69,7 @@ pub(crate) struct Arrival {
     pub(crate) length: u32,
     pub(crate) offset: u16,
     pub(crate) colour: Colour,
+    pub(crate) ecn: Ecn,
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 use crate::arrival::{Arrival, Grain};
 use crate::next::Next;
 use crate::setup::Setup;
-use crate::streaming::{StreamingUnit, Transfers, Winner};
+use crate::streaming::{Disposition, StreamingUnit, Transfers, Winner};
 use crate::waker::Waker;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidegate_core::packet::{Ecn, Flow, Packet, Part};
+use tidegate_core::aqm::Judgement;
+use tidegate_core::packet::{Flow, Packet, Part};
+use tidegate_core::port::ClassAqms;
 use tidegate_core::queue::Queues;
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::{Duration, Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
@@ -22,7 +24,7 @@ pub struct EngineCounters {
     pub pulled: Transfers,
     /// Decisions to transmit.
     pub won: u64,
-    /// Decisions to discard a late head.
+    /// Decisions to discard a head: it was late, or an AQM dropped it.
     pub discarded: u64,
     /// Arrivals whose offset seemed to be in the future, because their transfer took longer than half the range of an offset. Their transfer
     /// counts as their arrival. After another half of the range they would not be noticed.
@@ -109,6 +111,8 @@ pub(crate) struct Wakers {
 #[derive(Debug)]
 pub struct DecisionEngine<S> {
     scheduler: S,
+    /// The AQMs that are asked about departures, in real time.
+    aqms: Option<ClassAqms>,
     unit: StreamingUnit,
     /// Arrivals that the scheduler knows.
     known: Queues<()>,
@@ -142,6 +146,7 @@ impl<S: Scheduler> DecisionEngine<S> {
     ) -> DecisionEngine<S> {
         DecisionEngine {
             scheduler,
+            aqms: None,
             unit,
             known: Queues::new(streams, frames, setup.overhead),
             pending: VecDeque::with_capacity(frames as usize),
@@ -156,6 +161,11 @@ impl<S: Scheduler> DecisionEngine<S> {
             wakers,
             counters: EngineCounters::default(),
         }
+    }
+
+    /// Asks these AQMs about the departures of all streams, in real time. Arrivals are judged where frames are admitted.
+    pub fn manage(&mut self, aqms: ClassAqms) {
+        self.aqms = Some(aqms).filter(ClassAqms::judge_departures);
     }
 
     /// What it has counted.
@@ -211,10 +221,10 @@ impl<S: Scheduler> DecisionEngine<S> {
             }
             match self.scheduler.select(self.clock) {
                 Decision::Serve(stream) | Decision::ServeAs(stream, _) => {
-                    is_low = self.take_head(stream, self.clock, false);
+                    is_low = self.take_head(stream, self.clock, Disposition::Sent);
                     self.clock += Duration::from_picoseconds(1);
                 }
-                Decision::Discard(stream) => is_low = self.take_head(stream, self.clock, true),
+                Decision::Discard(stream) => is_low = self.take_head(stream, self.clock, Disposition::Late),
                 // No stream may be served: the slots until then pass unused.
                 Decision::WaitUntil(time) => self.clock = time,
                 Decision::Idle => return Next::Waiting,
@@ -247,8 +257,11 @@ impl<S: Scheduler> DecisionEngine<S> {
             }
             self.clock = start;
             match self.scheduler.select(start) {
-                Decision::Serve(stream) | Decision::ServeAs(stream, _) => is_low = self.take_head(stream, start, false),
-                Decision::Discard(stream) => is_low = self.take_head(stream, start, true),
+                Decision::Serve(stream) | Decision::ServeAs(stream, _) => {
+                    let disposition = self.judge(stream, start);
+                    is_low = self.take_head(stream, start, disposition);
+                }
+                Decision::Discard(stream) => is_low = self.take_head(stream, start, Disposition::Late),
                 Decision::WaitUntil(time) => {
                     if let Some((arrival, announced)) = self.pending.pop_front_if(|(arrival, _)| arrival.is_before(time)) {
                         self.announce(arrival, arrival, announced);
@@ -287,6 +300,7 @@ impl<S: Scheduler> DecisionEngine<S> {
         if !now.is_before(link.next_refresh) {
             link.next_refresh = now + SERIAL_HORIZON;
             self.scheduler.refresh(now);
+            self.aqms.iter_mut().for_each(|aqms| aqms.refresh(now));
             self.known.refresh(now);
         }
     }
@@ -329,17 +343,31 @@ impl<S: Scheduler> DecisionEngine<S> {
     fn announce(&mut self, now: Time, arrival: Time, announced: Arrival) {
         self.clock = self.clock.later(now);
         let stream = Flow(announced.stream);
-        let Arrival { length, colour, .. } = announced;
-        let packet = Packet { flow: stream, length, arrival, colour, part: Part::Whole, ecn: Ecn::NotEct, payload: () };
-        if let Some(head) = self.known.push(packet) {
+        let Arrival { length, colour, ecn, .. } = announced;
+        let packet = Packet { flow: stream, length, arrival, colour, part: Part::Whole, ecn, payload: () };
+        let became_head = self.known.push(packet);
+        if let Some(aqms) = &mut self.aqms {
+            aqms.joined(arrival, stream, length, self.known.occupancy());
+        }
+        if let Some(head) = became_head {
             self.scheduler.activate(self.clock, stream, head);
         }
     }
 
+    /// What the AQMs say of the head of a stream whose transmission would start at `at`.
+    #[inline]
+    fn judge(&mut self, stream: Flow, at: Time) -> Disposition {
+        match self.aqms.as_mut().map(|aqms| aqms.depart(at, stream, self.known.occupancy())) {
+            None | Some(Judgement::Pass) => Disposition::Sent,
+            Some(Judgement::Mark) => Disposition::Marked,
+            Some(Judgement::Drop) => Disposition::Congested,
+        }
+    }
+
     /// Carries out a decision: the stream's head is transmitted at `at`, or discarded. True if the stream's level has just become low.
-    fn take_head(&mut self, stream: Flow, at: Time, is_late: bool) -> bool {
+    fn take_head(&mut self, stream: Flow, at: Time, disposition: Disposition) -> bool {
         let Some((packet, next)) = self.known.pop(stream) else { unreachable!("the scheduler named a stream that is not backlogged") };
-        if is_late {
+        if matches!(disposition, Disposition::Late | Disposition::Congested) {
             self.scheduler.lost(at, stream, next);
             self.counters.discarded += 1;
         } else {
@@ -349,7 +377,10 @@ impl<S: Scheduler> DecisionEngine<S> {
                 link.start(at, packet.length);
             }
         }
-        self.unit.pass(Winner { at, stream, is_late });
+        if let Some(aqms) = &mut self.aqms {
+            aqms.left(at, stream, packet.length, self.known.occupancy());
+        }
+        self.unit.pass(Winner { at, stream, disposition });
         let level = &mut self.levels[stream.index()];
         *level -= 1;
         let is_low = *level + 1 == self.low_mark;

@@ -24,7 +24,7 @@
 //! 2. `offered = sent + dropped (by reason) + queued`, in packets and in bytes ([`Account::check`]).
 //! 3. The winners of a stream never exceed its announced arrivals.
 //! 4. In real time the decisions equal those of a [`Port`](tidegate_core::port::Port) with the same scheduler, to the picosecond, as long
-//!    as no part is delayed by more than [`Setup::catch_up`].
+//!    as no part is delayed by more than [`Setup::catch_up`]. So do the judgements of the same AQMs at departures ([`DecisionEngine::manage`]).
 //!
 //! **Source.** Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams: a scalable architecture and hardware support for high-speed QoS
 //! packet schedulers", section 3.
@@ -54,5 +54,5 @@ pub use producer::{Producer, Refusal};
 pub use queues::{EndSystem, QueueManager};
 pub use setup::{Pace, Setup};
 pub use slots::Slots;
-pub use streaming::Transfers;
-pub use transmission::{Departure, Disposition, TransmissionCounters, TransmissionEngine};
+pub use streaming::{Disposition, Transfers};
+pub use transmission::{Departure, TransmissionCounters, TransmissionEngine};

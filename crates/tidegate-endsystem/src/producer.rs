@@ -8,7 +8,7 @@ use crate::streaming::Queued;
 use crate::waker::Waker;
 use rtrb::PushError;
 use std::thread;
-use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::packet::{Colour, Ecn, Flow};
 use tidegate_core::units::Time;
 
 #[derive(Debug)]
@@ -67,6 +67,26 @@ impl<F> Producer<F> {
     /// If the stream is another producer's.
     #[inline]
     pub fn offer(&mut self, stream: Flow, arrival: Time, length: u32, colour: Colour, frame: F) -> Result<(), Refusal<F>> {
+        self.offer_markable(stream, arrival, length, colour, Ecn::NotEct, frame)
+    }
+
+    /// The same for a frame with this code point of congestion notification, which an AQM of the engine may ask to be marked.
+    ///
+    /// # Errors
+    /// [`Refusal`], with the frame.
+    ///
+    /// # Panics
+    /// If the stream is another producer's.
+    #[inline]
+    pub fn offer_markable(
+        &mut self,
+        stream: Flow,
+        arrival: Time,
+        length: u32,
+        colour: Colour,
+        ecn: Ecn,
+        frame: F,
+    ) -> Result<(), Refusal<F>> {
         let own = &mut self.streams[(stream.0.wrapping_sub(self.first)) as usize];
         let announcements = if own.urgent { &mut self.push } else { &mut self.pull };
         // An arrival is read before its frame leaves the ring, except when a Transmission Engine clears its rings at the end.
@@ -92,7 +112,7 @@ impl<F> Producer<F> {
             };
         }
         self.counters.offered.add(length);
-        let announced = Arrival { stream: stream.0, length, offset: self.grain.offset(arrival), colour };
+        let announced = Arrival { stream: stream.0, length, offset: self.grain.offset(arrival), colour, ecn };
         if announcements.push(announced).is_err() {
             unreachable!("there was room, and this producer alone fills it");
         }

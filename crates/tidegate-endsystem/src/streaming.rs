@@ -36,14 +36,26 @@ pub(crate) struct Queued<F> {
     pub(crate) frame: F,
 }
 
+/// What to do with a frame that leaves its ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// Transmit it.
+    Sent,
+    /// Transmit it with the mark "congestion experienced".
+    Marked,
+    /// Drop it: it is late.
+    Late,
+    /// Drop it: its queue is too long, by the word of an AQM.
+    Congested,
+}
+
 /// A decision on its way to the Transmission Engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Winner {
     /// When the decision was made; in real time, when the transmission starts.
     pub(crate) at: Time,
     pub(crate) stream: Flow,
-    /// True if the stream's head is discarded.
-    pub(crate) is_late: bool,
+    pub(crate) disposition: Disposition,
 }
 
 /// The arrivals of one producer's streams.

@@ -3,7 +3,7 @@
 use crate::account::{Account, ProducerCounters};
 use crate::next::Next;
 use crate::setup::{Pace, Setup};
-use crate::streaming::{Queued, Transfers, Winner};
+use crate::streaming::{Disposition, Queued, Transfers, Winner};
 use crate::waker::Waker;
 use rtrb::Consumer;
 use std::collections::VecDeque;
@@ -12,15 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Overhead, Time, TimePerByte};
-
-/// What to do with a frame that leaves its ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Disposition {
-    /// Transmit it.
-    Sent,
-    /// Drop it: it is late.
-    Late,
-}
 
 /// A frame that leaves its ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +39,8 @@ pub struct TransmissionCounters {
     pub sent: Volume,
     /// Frames discarded because they were late.
     pub late: Volume,
+    /// Frames dropped by an AQM.
+    pub congested: Volume,
 }
 
 /// The Transmission Engine's own waker, and those of the parts it wakes.
@@ -164,7 +157,8 @@ impl<F> TransmissionEngine<F> {
 
     /// What became of everything, given the producers' counters. Exact while producers and engine are at rest.
     pub fn account(&mut self, producers: &[ProducerCounters]) -> Account {
-        let mut account = Account { sent: self.counters.sent, late: self.counters.late, ..Account::default() };
+        let mut account =
+            Account { sent: self.counters.sent, late: self.counters.late, congested: self.counters.congested, ..Account::default() };
         for producer in producers {
             account.offered += producer.offered;
             account.ring_full += producer.ring_full;
@@ -209,20 +203,20 @@ impl<F> TransmissionEngine<F> {
     }
 
     fn take_frame(&mut self, winner: Winner, at: Time) -> Departure<F> {
-        let Winner { at: decided, stream, is_late } = winner;
+        let Winner { at: decided, stream, disposition } = winner;
         let Ok(Queued { length, frame }) = self.rings[stream.index()].pop() else {
             unreachable!("a stream has won more often than arrivals of it were announced")
         };
-        let disposition = if is_late {
-            self.counters.late.add(length);
-            Disposition::Late
-        } else {
-            self.counters.sent.add(length);
-            if let Some(link) = self.link {
-                self.busy_until = at + link.ceil(self.overhead.wire_length(length));
+        match disposition {
+            Disposition::Late => self.counters.late.add(length),
+            Disposition::Congested => self.counters.congested.add(length),
+            Disposition::Sent | Disposition::Marked => {
+                self.counters.sent.add(length);
+                if let Some(link) = self.link {
+                    self.busy_until = at + link.ceil(self.overhead.wire_length(length));
+                }
             }
-            Disposition::Sent
-        };
+        }
         let owner = self.wakers.owners[stream.index()];
         if !std::mem::replace(&mut self.is_relieved[owner as usize], true) {
             self.relieved.push(owner);

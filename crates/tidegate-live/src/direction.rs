@@ -14,12 +14,11 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, Ecn, Packet, Part};
+use tidegate_core::packet::{Colour, Packet, Part};
 use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
-use tidegate_wire::{LinkType, ecn};
 
 pub(crate) struct Direction<R, T, O> {
     receiver: R,
@@ -131,13 +130,10 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let flow = port.classifier().classify(header);
             let mut watch = Watch::new(recorder, pool, observer);
-            let ecn = match slot {
-                Some(slot) if port.has_aqm() => ecn(LinkType::Ethernet, watch.bytes(slot, length)),
-                _ => Ecn::NotEct,
-            };
+            let ecn = watch.ecn(port, slot, length);
             let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
             port.offer_packet(packet, &mut watch);
-            if let (Some(colour), Some(slot)) = (watch.queued(), slot) {
+            if let (Some((colour, _)), Some(slot)) = (watch.queued(), slot) {
                 without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
             }
             let (number, arrived, read) = (frame.number(), stamps.arrived.get(), stamps.at.get());

@@ -6,7 +6,8 @@
 //!              \'---------- reports: decided, memory back ----------\'
 //! ```
 //!
-//! The intake has the direction's port, which polices, admits and counts. The policy's scheduler is in the engine. Each of its decisions is
+//! The intake has the direction's port, which polices, admits and counts. The policy's scheduler is in the engine, and so are its AQMs where they judge
+//! packets at their turn; the port's judge arrivals. Each of its decisions is
 //! replayed at the port ([`ReplayScheduler`]) after the frame has left, with the instant of the decision. So the port counts and records the
 //! same as a port that decides by itself.
 
@@ -36,7 +37,7 @@ use std::sync::mpsc::Sender;
 use std::thread::ScopedJoinHandle;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
-use tidegate_core::port::{Port, PortSetup};
+use tidegate_core::port::{ClassAqms, Port, PortSetup};
 use tidegate_core::registry::AnyScheduler;
 use tidegate_core::units::Time;
 use tidegate_endsystem::{DecisionEngine, Descriptor, EndSystem, EngineCounters, QueueManager, Setup};
@@ -99,8 +100,9 @@ pub(crate) fn open<R, T: Transmit, O>(
         ..Setup::real_time(setup.rate, setup.overhead)
     };
     let PortSetup { rate, overhead, classifier, policers, aqms, seed, buffer, scheduler, packet_limit, longest_frame, remarks } = setup;
-    let Ok(EndSystem { mut producers, engine, transmission }) = queues.open(&timing, |_| Ok::<_, std::convert::Infallible>(scheduler));
+    let Ok(EndSystem { mut producers, mut engine, transmission }) = queues.open(&timing, |_| Ok::<_, std::convert::Infallible>(scheduler));
     let Some(producer) = producers.pop() else { unreachable!("an end system has a producer") };
+    engine.manage(ClassAqms::new(now, aqms.clone(), seed, &classifier));
     let setup = PortSetup {
         rate,
         overhead,

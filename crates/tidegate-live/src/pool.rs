@@ -32,6 +32,11 @@ impl Lent {
         message(&self.piece, length)
     }
 
+    /// The frame of `length` bytes, to be changed.
+    pub(crate) fn packet_mut(&mut self, length: u32) -> &mut [u8] {
+        &mut self.piece.bytes_mut()[HEADROOM..HEADROOM + length as usize]
+    }
+
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }

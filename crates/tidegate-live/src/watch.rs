@@ -2,14 +2,14 @@
 
 use crate::pool::FramePool;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
 use tidegate_core::port::Port;
 use tidegate_core::queue::Occupancy;
 use tidegate_core::remark::Remark;
 use tidegate_core::scheduler::Scheduler;
 use tidegate_core::units::Time;
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::{LinkType, mark, rewrite};
+use tidegate_wire::{LinkType, ecn, mark, rewrite};
 
 /// The payload of a packet of a live port: the slot of its bytes, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,22 +95,33 @@ pub(crate) struct Watch<'a, O> {
     recorder: &'a mut PortRecorder,
     pool: &'a mut FramePool,
     observer: &'a mut O,
-    /// The colour of the latest packet that was queued.
-    queued: Option<Colour>,
+    /// The colour and the code point of the latest packet that was queued.
+    queued: Option<(Colour, Ecn)>,
+    /// True if another thread has the bytes of packets whose turn comes, and marks them.
+    is_marked_elsewhere: bool,
 }
 
 impl<'a, O> Watch<'a, O> {
     pub(crate) fn new(recorder: &'a mut PortRecorder, pool: &'a mut FramePool, observer: &'a mut O) -> Watch<'a, O> {
-        Watch { recorder, pool, observer, queued: None }
+        Watch { recorder, pool, observer, queued: None, is_marked_elsewhere: false }
     }
 
-    /// The bytes of a frame.
-    pub(crate) fn bytes(&mut self, slot: u32, length: u32) -> &[u8] {
-        self.pool.packet_mut(slot, length)
+    /// The observer of decisions that another thread has carried out, which has the frames.
+    pub(crate) fn replaying(recorder: &'a mut PortRecorder, pool: &'a mut FramePool, observer: &'a mut O) -> Watch<'a, O> {
+        Watch { is_marked_elsewhere: true, ..Watch::new(recorder, pool, observer) }
     }
 
-    /// The colour of the latest packet that was queued, if one was.
-    pub(crate) fn queued(&self) -> Option<Colour> {
+    /// The code point of a frame, if the port has an AQM that may mark it.
+    #[inline]
+    pub(crate) fn ecn<S: Scheduler>(&self, port: &Port<Frame, S>, slot: Option<u32>, length: u32) -> Ecn {
+        match slot {
+            Some(slot) if port.has_aqm() => ecn(LinkType::Ethernet, self.pool.packet(slot, length)),
+            _ => Ecn::NotEct,
+        }
+    }
+
+    /// The colour and the code point of the latest packet that was queued, if one was.
+    pub(crate) fn queued(&self) -> Option<(Colour, Ecn)> {
         self.queued
     }
 }
@@ -137,7 +148,7 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
     }
 
     fn congestion_marked(&mut self, now: Time, packet: &Packet<Frame>) {
-        if packet.payload.slot() != Frame::NO_SLOT {
+        if packet.payload.slot() != Frame::NO_SLOT && !self.is_marked_elsewhere {
             mark(LinkType::Ethernet, self.pool.packet_mut(packet.payload.slot(), packet.length));
         }
         self.recorder.congestion_marked(now, packet);
@@ -146,7 +157,7 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
 
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
-        self.queued = Some(packet.colour);
+        self.queued = Some((packet.colour, packet.ecn));
         Observer::<Frame>::queued(self.recorder, now, packet, occupancy);
         self.observer.queued(now, packet, occupancy);
     }

@@ -11,9 +11,9 @@ use crate::scheduler::Kept;
 use crate::units::Time;
 use alloc::vec::Vec;
 
-/// The AQMs of a port by class.
+/// The AQMs of a port by class. An engine that decides apart from the packets' port has them as well, and judges departures in its place.
 #[derive(Clone, Debug)]
-pub(super) struct ClassAqms {
+pub struct ClassAqms {
     /// By class; empty if no class has one.
     classes: Vec<Option<ClassAqm>>,
     /// The class of each flow; empty if there is one class.
@@ -21,6 +21,8 @@ pub(super) struct ClassAqms {
     draws: SplitMix64,
     judges_arrivals: bool,
     judges_departures: bool,
+    /// What was said elsewhere of the next packet whose turn comes, if departures are judged elsewhere.
+    judged: Option<Judgement>,
 }
 
 /// The AQM of one class.
@@ -59,14 +61,18 @@ impl ClassAqm {
 }
 
 impl ClassAqms {
-    /// The AQMs of the classifier's classes, in their order; an empty list if no class has one.
-    pub(super) fn new(now: Time, aqms: Vec<Option<AnyAqm>>, seed: u64, classifier: &Classifier) -> ClassAqms {
+    /// The AQMs of the classifier's classes, in their order; an empty list if no class has one. `seed` is that of the random numbers.
+    ///
+    /// # Panics
+    /// If `aqms` is not empty and does not hold one entry per class.
+    pub fn new(now: Time, aqms: Vec<Option<AnyAqm>>, seed: u64, classifier: &Classifier) -> ClassAqms {
         let mut set = ClassAqms {
             classes: Vec::new(),
             class_of: Vec::new(),
             draws: SplitMix64::new(seed),
             judges_arrivals: aqms.iter().flatten().any(Aqm::judges_arrivals),
             judges_departures: aqms.iter().flatten().any(Aqm::judges_departures),
+            judged: None,
         };
         if aqms.iter().all(Option::is_none) {
             return set;
@@ -96,9 +102,14 @@ impl ClassAqms {
         self.judges_arrivals
     }
 
+    /// From now on departures are judged elsewhere, and the next one as said.
+    pub(super) fn judge_next(&mut self, judgement: Judgement) {
+        self.judged = Some(judgement);
+    }
+
     /// True if an AQM has something to say of packets whose turn comes.
     #[inline]
-    pub(super) fn judge_departures(&self) -> bool {
+    pub fn judge_departures(&self) -> bool {
         self.judges_departures
     }
 
@@ -120,7 +131,10 @@ impl ClassAqms {
 
     /// As [`Aqm::depart`], of the oldest packet of `flow`.
     #[inline]
-    pub(super) fn depart(&mut self, now: Time, flow: Flow, port: &Occupancy) -> Judgement {
+    pub fn depart(&mut self, now: Time, flow: Flow, port: &Occupancy) -> Judgement {
+        if let Some(judgement) = self.judged {
+            return judgement;
+        }
         let Some((class, draws)) = self.of(flow) else { return Judgement::Pass };
         let Some(head) = port.oldest(flow) else { return Judgement::Pass };
         let head = Packet { flow: class.local(flow), ..head };
@@ -128,9 +142,9 @@ impl ClassAqms {
         aqm.depart(now, &head, &view, draws)
     }
 
-    /// A packet of this length has joined the queue of `flow`.
+    /// A packet of this length has joined the queue of `flow`, as [`Aqm::joined`].
     #[inline]
-    pub(super) fn joined(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
+    pub fn joined(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
         if let Some((class, _)) = self.of(flow) {
             class.packets += 1;
             class.bytes += u64::from(length);
@@ -142,7 +156,7 @@ impl ClassAqms {
 
     /// A packet of this length has left the queue of `flow`.
     #[inline]
-    pub(super) fn left(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
+    pub fn left(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
         if let Some((class, _)) = self.of(flow) {
             class.packets -= 1;
             class.bytes -= u64::from(length);
@@ -177,7 +191,7 @@ impl ClassAqms {
     }
 
     /// As [`Aqm::refresh`].
-    pub(super) fn refresh(&mut self, now: Time) {
+    pub fn refresh(&mut self, now: Time) {
         self.classes.iter_mut().flatten().for_each(|class| class.aqm.refresh(now));
     }
 

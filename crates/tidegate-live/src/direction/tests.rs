@@ -21,7 +21,7 @@ use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::{checksum, segment::SuperFrameKind};
 
 mod disturbed;
-mod marked;
+pub(crate) mod marked;
 mod probed;
 
 /// Counts the allocations of each thread.

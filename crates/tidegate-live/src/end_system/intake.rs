@@ -11,8 +11,9 @@ use crate::pool::{FramePool, Lent};
 use crate::watch::{Frame, Watch, remark};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tidegate_core::aqm::Judgement;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Packet, Part};
 use tidegate_core::port::{Next as PortNext, Port, Volume};
 use tidegate_core::scheduler::Decision;
 use tidegate_core::units::{Duration, Time};
@@ -88,11 +89,15 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
             }
             let frame = Frame::new(slot, port.counters().offered.packets);
             let mut watch = Watch::new(recorder, pool, observer);
-            port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
-            if let Some(colour) = watch.queued() {
+            let ecn = watch.ecn(port, slot, length);
+            port.offer_packet(
+                Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame },
+                &mut watch,
+            );
+            if let Some((colour, ecn)) = watch.queued() {
                 let slot = frame.slot();
                 without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
-                if producer.offer(flow, now, length, colour, pool.lend(slot)).is_err() {
+                if producer.offer_markable(flow, now, length, colour, ecn, pool.lend(slot)).is_err() {
                     unreachable!("the ring of a flow holds more than its queue");
                 }
             }
@@ -109,13 +114,17 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
         while let Ok(report) = reports.pop() {
             match report {
                 Report::Decided { stream, slot, length, disposition, at } => {
-                    port.scheduler_mut().set_next(match disposition {
-                        Disposition::Sent => Decision::Serve(stream),
-                        Disposition::Late => Decision::Discard(stream),
-                    });
+                    let (decision, judgement) = match disposition {
+                        Disposition::Sent => (Decision::Serve(stream), Judgement::Pass),
+                        Disposition::Marked => (Decision::Serve(stream), Judgement::Mark),
+                        Disposition::Congested => (Decision::Serve(stream), Judgement::Drop),
+                        Disposition::Late => (Decision::Discard(stream), Judgement::Pass),
+                    };
+                    port.scheduler_mut().set_next(decision);
+                    port.judge_next(judgement);
                     // A frame may be discarded while another is on the link; the port decides once the link is free.
                     let at = at.later(port.busy_until(at).unwrap_or(at));
-                    if let PortNext::Transmit(sent) = port.poll(at, &mut Watch::new(recorder, pool, observer)) {
+                    if let PortNext::Transmit(sent) = port.poll(at, &mut Watch::replaying(recorder, pool, observer)) {
                         debug_assert_eq!((sent.packet.payload.slot(), sent.packet.length), (slot, length));
                         *busy += u128::from(sent.finish.since(sent.start).picoseconds());
                         counters.in_flight.add(length);

@@ -12,6 +12,7 @@ use std::thread;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Overhead, Time, TimePerByte};
 use tidegate_endsystem::{Departure, Disposition, Next, Transfers, TransmissionEngine};
+use tidegate_wire::{LinkType, mark};
 
 /// Takes winners' frames from their rings, hands them to the kernel, and returns their memory to the intake.
 pub(crate) struct Outlet<T> {
@@ -95,15 +96,18 @@ impl<T: Transmit> Outlet<T> {
         if !outbox.flush(now, transmitter, reporting) {
             return None;
         }
-        let next = transmission.poll(now, |Departure { stream, length, frame: lent, disposition, at, .. }| {
+        let next = transmission.poll(now, |Departure { stream, length, frame: mut lent, disposition, at, .. }| {
             let decided = Report::Decided { stream, slot: lent.slot(), length, disposition, at };
             match disposition {
-                Disposition::Sent => {
+                Disposition::Sent | Disposition::Marked => {
+                    if disposition == Disposition::Marked {
+                        mark(LinkType::Ethernet, lent.packet_mut(length));
+                    }
                     reporting.report(decided);
                     outbox.push(at, at + each.ceil(overhead.wire_length(length)), length, lent);
                 }
                 // The memory comes back before the port releases the packet's slot.
-                Disposition::Late => {
+                Disposition::Late | Disposition::Congested => {
                     reporting.report(Report::Back { lent, sent: None });
                     reporting.report(decided);
                 }

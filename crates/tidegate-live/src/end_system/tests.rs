@@ -1,12 +1,15 @@
 //! A direction in three parts with frames in memory; the tests choose the order in which the parts are polled.
 
 use super::*;
+use crate::direction::tests::marked::{TrafficClasses, ipv4};
 use crate::direction::tests::{Arrivals, Departures, Log, at, direction_options, millisecond, priority_five, setup, tagged_super_frame};
 use crate::io::SendError;
 use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
-use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::aqm::{AqmParameters, AqmSetup};
+use tidegate_core::packet::{Colour, Ecn, Flow, Packet, Part};
 use tidegate_core::port::Volume;
+use tidegate_core::registry::AqmKind;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::segment::SuperFrameKind;
@@ -117,6 +120,74 @@ proptest! {
         }
         port.advance(at(now), &mut ideal, |_| ());
         prop_assert_eq!(&split.sent, &ideal.sent);
+    }
+}
+
+/// An AQM of each moment: packets that wait longer than 3 ms are marked or dropped at their turn, or at their arrival from 5 kB on.
+fn managed(aqm: AqmKind) -> PortSetup {
+    let parameters = match aqm {
+        AqmKind::CoDel => AqmParameters {
+            target: Some(Duration::from_milliseconds(3)),
+            interval: Some(Duration::from_milliseconds(9)),
+            ..AqmParameters::default()
+        },
+        _ => AqmParameters { mark_above: Some(5_000), ..AqmParameters::default() },
+    };
+    let setup = setup(10_000);
+    let aqm = aqm.build(&AqmSetup { flows: 1, rate: setup.rate, longest_frame: setup.longest_frame }, &parameters).unwrap();
+    PortSetup { aqms: vec![Some(aqm)], ..setup }
+}
+
+proptest! {
+    /// With an AQM as well the decisions are those of a port, and packets that can be marked leave with marks.
+    #[test]
+    fn late_parts_change_no_judgement(steps in prop::collection::vec((0u64..1900, 0usize..6, any::<bool>()), 1..80), at_arrival: bool) {
+        let aqm = if at_arrival { AqmKind::Step } else { AqmKind::CoDel };
+        let departures = TrafficClasses::default();
+        let mut parts =
+            open(Time::ZERO, managed(aqm), direction_options(10_040), Arrivals::default(), departures, [true; 2], Log::default()).unwrap();
+        parts.engine.decisions.poll(at(0));
+        let (mut now, mut code_points) = (0, Vec::new());
+        for (pause, frames, can_be_marked) in steps {
+            now += pause;
+            let ecn = if can_be_marked { 0b10 } else { 0 };
+            code_points.extend(vec![ecn; frames]);
+            parts.intake.receiver.frames.extend((0..frames).map(|_| ipv4(ecn)));
+            parts.intake.poll(at(now), true);
+            parts.engine.decisions.poll(at(now));
+            parts.outlet.poll(at(now));
+            // The port knows of every departure before the next arrival.
+            parts.intake.poll(at(now), false);
+            let counters = parts.intake.counters();
+            prop_assert_eq!(counters.check(), Ok(()));
+        }
+        for _ in 0..500 {
+            now += 1500;
+            parts.engine.decisions.poll(at(now));
+            parts.outlet.poll(at(now));
+        }
+        parts.intake.poll(at(now), false);
+        let counters = parts.intake.counters();
+        prop_assert_eq!((counters.queued.packets, counters.check()), (0, Ok(())));
+        let marked = parts.outlet.transmitter.0.iter().filter(|&&ecn| ecn == 0b11).count();
+        prop_assert_eq!(counters.port.marked.packets, marked as u64);
+        if at_arrival {
+            // What has left is known to the intake later than to a port, by what the parts are late.
+            return Ok(());
+        }
+
+        let mut port = Port::<u64>::new(Time::ZERO, managed(aqm));
+        let (mut ideal, mut left) = (Log::default(), Vec::new());
+        for (number, &(arrival, length)) in parts.intake.observer.offered.iter().enumerate() {
+            port.advance(arrival, &mut ideal, |sent| left.push(sent.packet.ecn as u8));
+            let ecn = Ecn::from_bits(code_points[number]);
+            let packet = Packet { flow: Flow(0), length, arrival, colour: Colour::Green, part: Part::Whole, ecn, payload: number as u64 };
+            port.offer_packet(packet, &mut ideal);
+        }
+        port.advance(at(now), &mut ideal, |sent| left.push(sent.packet.ecn as u8));
+        prop_assert_eq!(&parts.intake.observer.sent, &ideal.sent);
+        prop_assert_eq!((counters.port.dropped, counters.port.marked), (port.counters().dropped, port.counters().marked));
+        prop_assert_eq!(&parts.outlet.transmitter.0, &left);
     }
 }
 

@@ -6,7 +6,7 @@ use tidegate_core::registry::AqmKind;
 
 /// Keeps the traffic class of every frame that leaves.
 #[derive(Default)]
-struct TrafficClasses(Vec<u8>);
+pub(crate) struct TrafficClasses(pub(crate) Vec<u8>);
 
 impl Transmit for TrafficClasses {
     fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError> {
@@ -21,7 +21,7 @@ impl Transmit for TrafficClasses {
 }
 
 /// A frame of one millisecond at 10 Mbit/s with an IPv4 header of this traffic class.
-fn ipv4(traffic_class: u8) -> (Vec<u8>, Offload) {
+pub(crate) fn ipv4(traffic_class: u8) -> (Vec<u8>, Offload) {
     let mut frame = vec![0; 1250 - 24];
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[14..34].copy_from_slice(&[0x45, traffic_class, 4, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
