@@ -57,6 +57,7 @@ fn a_replay_adds_changes_and_removes_a_class_and_loses_nothing() {
         r#"
 [policy.access]
 rate = "250 kbit/s"
+buffer = { limit = "1000 packets" }
 scheduler = "drr"
 [[policy.access.class]]
 name = "rest"

@@ -6,7 +6,6 @@ use crate::document::{AqmTable, PolicyTable, RedCurveTable, RedCurvesTable};
 use crate::tree::Tree;
 use crate::units::Ratio;
 use crate::value::{At, Block, Gain, Or};
-use std::iter::successors;
 use tidegate_core::aqm::{self, AqmField, AqmParameters, AqmSetup, Probability, RedCurve};
 use tidegate_core::registry::{AnyAqm, AqmKind};
 use tidegate_core::units::Rate;
@@ -34,16 +33,10 @@ impl Or<AqmName, AqmTable> {
     }
 }
 
-/// The AQM of each class of a tree, at a port with a link of this rate.
-pub(crate) fn aqms(
-    table: &PolicyTable,
-    tree: &Tree,
-    rate: Rate,
-    longest_frame: u32,
-    findings: &mut Vec<Diagnostic>,
-) -> Vec<Option<QueueManagement>> {
+/// The AQM of each class of a tree.
+pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, findings: &mut Vec<Diagnostic>) -> Vec<Option<QueueManagement>> {
     let mut aqms: Vec<Option<QueueManagement>> = Vec::new();
-    for (class, leaf) in table.class.iter().zip(&tree.classes) {
+    for (index, (class, leaf)) in table.class.iter().zip(&tree.classes).enumerate() {
         let built = class.aqm.as_ref().and_then(|key| {
             if let Some(cells) = &table.cells {
                 let problem = "`aqm` has no effect on a port of cells: cells carry no ECN, and its buffer manager decides by frames";
@@ -51,10 +44,7 @@ pub(crate) fn aqms(
                 findings.push(finding.help("remove it, or choose a buffer manager that discards frames early"));
                 return None;
             }
-            // The innermost shape above its queues says at what rate they are served.
-            let above = successors(leaf.given.parent, |&group| tree.groups[group].0.parent).map(|group| &tree.groups[group].0);
-            let shape = std::iter::once(&leaf.given).chain(above).find_map(|given| given.shape.as_ref());
-            let setup = AqmSetup { flows: leaf.queues as usize, rate: shape.map_or(rate, |shape| shape.rate), longest_frame };
+            let setup = AqmSetup { flows: leaf.queues as usize, rate: tree.rate_of_class(index), longest_frame };
             build(key, &setup).map_err(|finding| findings.push(finding)).ok()
         });
         aqms.push(built);

@@ -19,7 +19,8 @@ const MOST_PACKETS: u64 = 16_777_216;
 const USUAL_PACKETS: u64 = 1_000_000;
 /// The shortest frame on Ethernet.
 const SHORTEST_FRAME: u64 = 64;
-const USUAL_BUFFER: Limit = Limit::Packets(1000);
+/// The size of a buffer that says none: the time in which its node sends it, in milliseconds, and the least number of longest frames.
+const USUAL_BUFFER: (u64, u64) = (100, 16);
 
 impl Resolution<'_> {
     pub fn class_limit(&mut self, class: &ClassTable) -> Option<Limit> {
@@ -64,12 +65,13 @@ impl Resolution<'_> {
     pub fn buffers(&mut self, tree: &Tree, limits: &[Option<Limit>]) -> Buffers {
         let table = self.table;
         let mut partition_of_group = vec![None; table.group.len()];
-        let mut owners: Vec<(String, Owner, &Block<BufferTable>)> = Vec::new();
-        owners.extend(table.partition.0.iter().map(|(name, block)| (format!("partition `{}`", name.0), Owner::Policy, block)));
+        let link = self.rate.value;
+        let mut owners: Vec<(String, Owner, &Block<BufferTable>, Rate)> = Vec::new();
+        owners.extend(table.partition.0.iter().map(|(name, block)| (format!("partition `{}`", name.0), Owner::Policy, block, link)));
         for (index, group) in table.group.iter().enumerate() {
             if let Some(block) = &group.buffer {
                 partition_of_group[index] = Some(owners.len());
-                owners.push((format!("group `{}`", group.name.0), Owner::Group(index), block));
+                owners.push((format!("group `{}`", group.name.0), Owner::Group(index), block, tree.rate_of_node(Some(index))));
             }
         }
         let mut partition_of = Vec::new();
@@ -79,7 +81,7 @@ impl Resolution<'_> {
             partition_of.push(match (own, named) {
                 (own, Some(named)) => self.named_partition(named, own),
                 (Some(block), None) => {
-                    owners.push((format!("class `{}`", class.given.name), Owner::Class, block));
+                    owners.push((format!("class `{}`", class.given.name), Owner::Class, block, tree.rate_of_class(index)));
                     Some(owners.len() - 1)
                 }
                 (None, None) => {
@@ -95,7 +97,7 @@ impl Resolution<'_> {
         let mut managers = Vec::new();
         let mut total = 0u64;
         let is_shared = partition_of.contains(&None);
-        let (shared, packets) = self.buffer(table.buffer.as_ref(), "the buffer", table.packet_limit.as_ref());
+        let (shared, packets) = self.buffer(table.buffer.as_ref(), "the buffer", table.packet_limit.as_ref(), self.rate.value);
         if is_shared {
             total += u64::from(packets);
             managers.push(self.buffer_manager(table.buffer.as_ref(), &shared, packets, tree, limits, &members(None)));
@@ -107,7 +109,7 @@ impl Resolution<'_> {
                 self.findings.push(finding.help("remove it"));
             }
         }
-        for (number, (name, owner, block)) in owners.into_iter().enumerate() {
+        for (number, (name, owner, block, rate)) in owners.into_iter().enumerate() {
             let members = members(Some(number));
             if members.is_empty() {
                 self.findings.push(match owner {
@@ -119,7 +121,7 @@ impl Resolution<'_> {
                         .help("remove it, or the buffers of the classes and groups below"),
                 });
             }
-            let (buffer, packets) = self.buffer(Some(block), &format!("the buffer of {name}"), None);
+            let (buffer, packets) = self.buffer(Some(block), &format!("the buffer of {name}"), None, rate);
             total += u64::from(packets);
             managers.push(self.buffer_manager(Some(block), &buffer, packets, tree, limits, &members));
             partitions.push(Partition { name, owner, buffer, packets });
@@ -167,15 +169,19 @@ impl Resolution<'_> {
         found
     }
 
-    /// A buffer and the most packets it can hold. `packet_limit` is that of the policy's own buffer.
-    fn buffer(&mut self, block: Option<&Block<BufferTable>>, what: &str, packet_limit: Option<&At<Packets>>) -> (Buffer, u32) {
+    /// A buffer and the most packets it can hold. `packet_limit` is that of the policy's own buffer, `rate` that of the node it belongs to.
+    fn buffer(&mut self, block: Option<&Block<BufferTable>>, what: &str, packet_limit: Option<&At<Packets>>, rate: Rate) -> (Buffer, u32) {
         let table = block.map(|block| &block.value);
         let kind = table.and_then(|table| table.manager.as_ref()).map_or(BufferKind::TailDrop, |at| at.value.0);
         let written = table.and_then(|table: &BufferTable| table.limit.as_ref());
         if let Some(limit) = written {
             self.judge_limit(limit, what, (1 << 47) - 1);
         }
-        let limit = written.map_or(USUAL_BUFFER, |at| at.value);
+        let limit = match (written, packet_limit) {
+            (Some(at), _) => at.value,
+            (None, Some(at)) => Limit::Packets(at.value.0),
+            (None, None) => Limit::Bytes(sent_within(rate, self.longest_frame, USUAL_BUFFER)),
+        };
         if let Some(table) = table {
             judge_special(kind, table, self.findings);
         }
@@ -210,7 +216,6 @@ impl Resolution<'_> {
                 }
             }
         };
-        let limit = if written.is_none() && matches!(limit, Limit::Packets(_)) { Limit::Packets(packets) } else { limit };
         if let Some(written) = written {
             let most = packets.saturating_mul(self.longest_frame);
             let bytes = if let Limit::Bytes(bytes) = limit { bytes.min(most) } else { most };
@@ -376,6 +381,12 @@ fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings: &mut Vec<
     let span = table.and_then(|block| special(&block.value, BufferField::Scaling)).unwrap_or_default();
     findings.push(Diagnostic::error(span, "`scaling` has more than four decimals").help("write at most four, like \"66.6667 %\""));
     None
+}
+
+/// What `rate` sends in some milliseconds, at least a number of longest frames.
+pub(crate) fn sent_within(rate: Rate, longest_frame: u64, (milliseconds, frames): (u64, u64)) -> u64 {
+    let bytes = u128::from(rate.bits_per_second()) * u128::from(milliseconds) / 8000;
+    (bytes as u64).max(frames.saturating_mul(longest_frame))
 }
 
 /// Three minutes in picoseconds. A buffer that takes longer to empty gets a warning.

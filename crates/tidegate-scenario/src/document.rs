@@ -190,7 +190,7 @@ pub struct PolicyTable {
     #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
     pub packet_limit: Option<At<Packets>>,
     /// The buffer of all classes without one of their own, and the rule by which packets are kept or dropped.
-    #[schemars(extend("default" = { "manager": "tail-drop", "limit": "1000 packets" }))]
+    #[schemars(extend("default" = "tail-drop of what the link sends in 100 ms, at least 16 longest frames"))]
     pub buffer: Option<Block<BufferTable>>,
     /// Partitions by name: buffers that several classes share and that nothing else uses. A class names the one that it is in.
     #[serde(default)]
@@ -225,7 +225,9 @@ pub struct BufferTable {
     #[schemars(extend("default" = "tail-drop"))]
     pub manager: Option<At<BufferName>>,
     /// The size of the buffer, which all classes that use it share, in bytes of frames or in packets. It counts what waits, not the packet in transmission.
-    #[schemars(extend("default" = "1000 packets", "examples" = ["250 kB"]))]
+    /// The rate of a node is that of the innermost shape above it, or the policy's; a change of either at run time changes the default with it, and the
+    /// `rates` of a link do not.
+    #[schemars(extend("default" = "what its node sends in 100 ms, at least 16 longest frames; `packet_limit` if that is given", "examples" = ["250 kB"]))]
     pub limit: Option<At<Limit>>,
     /// For `dynamic-threshold`: a queue may grow to this multiple of the free part of the buffer. A power of two.
     #[schemars(extend("default" = 1, "examples" = [0.5]))]

@@ -77,6 +77,7 @@ mod directions;
 mod document;
 mod endpoint;
 mod extent;
+mod flood;
 mod free;
 mod header;
 mod leaves;

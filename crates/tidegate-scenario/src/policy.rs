@@ -22,10 +22,9 @@ use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
-use tidegate_core::buffer::BufferField;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::registry::SchedulerKind;
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
@@ -191,50 +190,6 @@ impl Policy {
             names.join(", ")
         )]
     }
-
-    /// The condition on guaranteed rates, if one class may fill a buffer and keep the packets of others out of it.
-    ///
-    /// Only push-out always has room for a short queue. Byte limits leave it to the length of the frames whether packets run out first.
-    pub(crate) fn buffer_condition(&self) -> Option<String> {
-        if self.adapter.is_some() {
-            return None;
-        }
-        let mut unsafe_buffers = Vec::new();
-        for part in std::iter::once(None).chain((0..self.partitions.len()).map(Some)) {
-            let classes: Vec<&Class> = self.classes.iter().filter(|class| class.partition == part).collect();
-            let buffer = part.map_or(&self.buffer, |part| &self.partitions[part].buffer);
-            let guarantees_rates = classes.iter().any(|class| class.guarantee.rate().is_some());
-            if classes.len() > 1 && guarantees_rates && !prevents_floods(buffer, &classes) {
-                let (place, others) = match part {
-                    Some(part) => (format!("the buffer of {}", self.partitions[part].name), "the others in it"),
-                    None if self.partitions.is_empty() => ("this buffer".to_owned(), "the others"),
-                    None => ("the shared buffer".to_owned(), "the others in it"),
-                };
-                let kind = buffer.kind.name();
-                let remedy = if buffer.kind.accepts().contains(&BufferField::Reserve) {
-                    "a `reserve` for each of its classes does, if they fit"
-                } else {
-                    "longest-queue-push-out does, or tail-drop with packet limits of classes that fit"
-                };
-                unsafe_buffers.push(format!("a class that floods {place} may keep {others} out ({kind} does not prevent it; {remedy})"));
-            }
-        }
-        (!unsafe_buffers.is_empty()).then(|| format!("guarantees hold for queued packets: {}", unsafe_buffers.join(", and ")))
-    }
-}
-
-/// True if no class can keep the packets of another out of the buffer that these share.
-fn prevents_floods(buffer: &Buffer, classes: &[&Class]) -> bool {
-    let packets = |class: &Class| match class.limit? {
-        Limit::Packets(limit) => Some(limit.saturating_mul(class.queues.into())),
-        Limit::Bytes(_) => None,
-    };
-    let taken = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(packets(class)?)));
-    let fits = matches!((buffer.kind, buffer.limit, taken), (BufferKind::TailDrop, Limit::Packets(size), Some(taken)) if taken <= size);
-    // What is beyond a reserve counts as marked, and gives way to what is within.
-    let reserved = classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(class.reserve?.saturating_mul(class.queues.into()))));
-    let is_divided = matches!((buffer.limit, reserved), (Limit::Bytes(size), Some(reserved)) if reserved <= size);
-    matches!(buffer.kind, BufferKind::LongestQueuePushOut | BufferKind::FattestFlow) || fits || is_divided
 }
 
 /// The work of [`Policy::resolve`].
@@ -284,7 +239,7 @@ impl<'a> Resolution<'a> {
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
         let buffers = self.buffers(&tree, &limits);
-        let aqms = aqms(self.table, &tree, self.rate.value, self.longest_frame as u32, self.findings);
+        let aqms = aqms(self.table, &tree, self.longest_frame as u32, self.findings);
         self.judge_link();
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
         let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();

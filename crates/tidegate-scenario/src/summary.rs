@@ -91,8 +91,8 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
         Overhead::Aal5 => "AAL5 overhead".to_owned(),
     };
     let is_shared = policy.classes.iter().any(|class| class.partition.is_none());
-    let shared = policy.packet_limit - policy.partitions.iter().map(|partition| partition.packets).sum::<u32>();
-    let shared_buffer = if is_shared { buffer(&policy.buffer, shared) } else { "no shared buffer".to_owned() };
+    let (shared, packets) = policy.buffer_of(None);
+    let shared_buffer = if is_shared { buffer(shared, packets) } else { "no shared buffer".to_owned() };
     let longest = print_size(u64::from(policy.longest_frame));
     let until = until.map_or_else(String::new, |at| format!(" until {}", print_duration(at)));
     let mut text =

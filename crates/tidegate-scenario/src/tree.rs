@@ -176,6 +176,18 @@ impl Tree {
         std::iter::once(class).chain(above).filter_map(limit).collect()
     }
 
+    /// The rate at which a class can be served: that of the innermost shape above its queues, or the link's.
+    pub fn rate_of_class(&self, class: usize) -> Rate {
+        let class = &self.classes[class].given;
+        class.shape.map_or_else(|| self.rate_of_node(class.parent), |shape| shape.rate)
+    }
+
+    /// The same for what is below a group; `None` is the link.
+    pub fn rate_of_node(&self, node: Option<usize>) -> Rate {
+        let nodes = std::iter::successors(node, |&group| self.groups[group].0.parent);
+        nodes.filter_map(|group| self.groups[group].0.shape).next().map_or(self.rate.value, |shape| shape.rate)
+    }
+
     /// The guarantee of a group while anything below it may be sent.
     pub fn group_guarantee(&self, group: usize) -> &Guarantee {
         &self.group_guarantees[group]

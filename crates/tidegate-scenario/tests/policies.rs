@@ -103,7 +103,7 @@ fn priorities_decide_the_order() {
 #[test]
 fn weights_count_at_every_level_of_a_tree() {
     let policy = policy(
-        "[policy.p]\nrate = \"12 Mbit/s\"\nscheduler = \"drr\"\n\
+        "[policy.p]\nrate = \"12 Mbit/s\"\nscheduler = \"drr\"\nbuffer = { limit = \"2000 packets\" }\n\
          [[policy.p.group]]\nname = \"inner\"\nparent = \"outer\"\nweight = 2\nscheduler = \"drr\"\n\
          [[policy.p.group]]\nname = \"outer\"\nweight = 3\nscheduler = \"drr\"\n\
          [[policy.p.class]]\nname = \"a\"\nparent = \"inner\"\nmatch = [{ dscp = 1 }]\n\
