@@ -10,6 +10,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
+use tidegate_scenario::bufferbloat;
 use tidegate_scenario::machine::MachineFile;
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, Problems, Scenario};
@@ -32,6 +33,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = load(&arguments.file, &arguments.set)?;
     for note in scenario.capture_notes() {
         crate::log::line(&format!("note: {note}"));
+    }
+    for warning in bufferbloat::warnings(&scenario) {
+        crate::log::line(&format!("warning: {warning}"));
     }
     let detail = if arguments.all { Detail::All } else { Detail::First };
     let progress = Progress::new(1, "proving bounds  {elapsed}");

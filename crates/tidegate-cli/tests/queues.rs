@@ -148,3 +148,19 @@ buffer = { limit = "50 kB" }
         assert!((0.09..0.101).contains(&number(class, "/sojourn/max_s")), "{class}");
     }
 }
+
+#[test]
+fn a_check_warns_of_a_long_queue_of_tcp_without_an_aqm() {
+    let folder = TempDir::new().unwrap();
+    let check = |limit: &str| {
+        let policy = format!("[policy.p]\nrate = \"10 Mbit/s\"\nbuffer = {{ limit = \"{limit}\" }}\n");
+        fs::write(folder.path().join("policy.toml"), policy).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_tidegate")).args(["check", "policy.toml"]).current_dir(&folder).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warning = check("250 kB");
+    assert!(warning.starts_with("warning: class `default` of policy `p` carries TCP (web traffic) without an AQM"), "{warning}");
+    assert!(warning.contains("may hold 200 ms (250 kB at 10 Mbit/s)") && warning.contains("add aqm = \"fq-codel\""), "{warning}");
+    assert_eq!(check("125 kB"), "");
+}

@@ -23,6 +23,7 @@
 //! | [`guarantee`] | guaranteed rates, or the reason why there is none |
 //! | [`diagnostic`] | errors and warnings |
 //! | [`explain`] | what a packet meets at a port; how two policies of a port differ |
+//! | [`bufferbloat`] | remarks on long queues of TCP traffic |
 //! | [`summary`] | the description of a file as text |
 //!
 //! ```
@@ -47,6 +48,7 @@
 pub mod admit;
 mod aqm;
 pub mod bounds;
+pub mod bufferbloat;
 pub mod diagnostic;
 pub mod explain;
 pub mod guarantee;
