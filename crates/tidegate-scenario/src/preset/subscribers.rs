@@ -14,8 +14,10 @@ use crate::value::{At, Block, Bytes, Name, Whole};
 use tidegate_core::scheduler::Parameter;
 use tidegate_core::units::Rate;
 
-/// The queues of a class: 20 flows at once have one to themselves with 93 % each.
-const QUEUES: u64 = 256;
+/// The most queues of a class, with which each of 20 flows at once has one to itself with 93 %, and the fewest.
+const QUEUES: (u64, u64) = (256, 16);
+/// The most queues that all classes are given, from 4,096 subscribers on.
+const QUEUES_OF_ALL: u64 = 1 << 20;
 /// The burst of a shape in longest frames: enough to wait for its turn under WF2Q+ and to catch up.
 const BURST: u64 = 4;
 /// The class of packets that are no subscriber's.
@@ -42,6 +44,8 @@ pub fn write(name: &str, table: &mut PolicyTable, at: &Span, findings: &mut Vec<
     let wire = overhead(table, &mut Vec::new()).wire_length(u32::try_from(longest_frame).unwrap_or(u32::MAX / 64));
     let burst = u64::from(wire) * BURST;
     let written: Vec<Name> = table.class.iter().map(|class| class.name.value.clone()).collect();
+    let queues = (QUEUES_OF_ALL / subscribers.len() as u64).clamp(QUEUES.1, QUEUES.0);
+    let queues = 1 << queues.ilog2();
     let mut weights = 0u64;
     for subscriber in &subscribers {
         let plan = if direction == Direction::Down { &subscriber.down } else { &subscriber.up };
@@ -54,7 +58,7 @@ pub fn write(name: &str, table: &mut PolicyTable, at: &Span, findings: &mut Vec<
         };
         class.rules.get_or_insert_with(|| rules(subscriber, direction));
         class.shape.get_or_insert(Block { value: shape(plan, burst), span: plan.span.clone() });
-        class.queues.get_or_insert(here(Whole(QUEUES), at));
+        class.queues.get_or_insert(here(Whole(queues), at));
         class.limit.get_or_insert(here(Limit::Bytes(size(plan.value, longest_frame, FAIR_BUFFER)), at));
         if takes_weights && class.rate.is_none() {
             let weight = plan.value.bits_per_second().div_ceil(1000);
