@@ -194,8 +194,9 @@ impl Service {
             ));
         }
         let one = |index: usize| {
-            // That of the same name, or the only one.
-            let policy = scenario.policy(Some(&running.policies[index].name)).or_else(|problem| scenario.policy(None).map_err(|_| problem));
+            // That of the same name, or that of this way of the only one.
+            let only = scenario.directions(None).map_or_else(|| scenario.policy(None), |[down, up]| Ok([up, down][index]));
+            let policy = scenario.policy(Some(&running.policies[index].name)).or_else(|problem| only.map_err(|_| problem));
             let policy = policy.map_err(|problem| bad(format!("error: {problem}")))?;
             policy.clone().following(&running.policies[index]).map_err(not_now)
         };

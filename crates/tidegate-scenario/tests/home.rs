@@ -17,11 +17,13 @@ const HOME_WRITTEN: &str = r#"
     rate = "95 Mbit/s"
     overhead = "ethernet"
     buffer = { manager = "fattest-flow", limit = "4750 kB" }
+    packet_limit = "9277 packets"
     class = [{ name = "all", queues = 1024, queue_scheduler = "sparse-round-robin", aqm = "codel" }]
     [policy.up]
     rate = "19 Mbit/s"
     overhead = "ethernet"
     buffer = { manager = "fattest-flow", limit = "950 kB" }
+    packet_limit = "1855 packets"
     class = [{ name = "all", queues = 1024, queue_scheduler = "sparse-round-robin", aqm = "codel" }]
 "#;
 
@@ -42,6 +44,7 @@ const TINS_WRITTEN: &str = r#"
     rate = "20 Mbit/s"
     scheduler = "wf2q+"
     buffer = { manager = "fattest-flow", limit = "1 MB" }
+    packet_limit = "1953 packets"
     class = [
         { name = "games", match = [{ protocol = "udp", destination_port = 3074 }], weight = 4, queues = 1024, queue_scheduler = "sparse-round-robin", aqm = "pie" },
         { name = "bulk", match = [{ dscp = "cs1" }, { destination = "198.51.100.0/24" }], weight = 1, aqm = "fq-codel" },
@@ -75,6 +78,7 @@ const SUBSCRIBERS_WRITTEN: &str = r#"
     rate = "1 Gbit/s"
     scheduler = "wf2q+"
     buffer = { manager = "fattest-flow", limit = "50 MB" }
+    packet_limit = "97656 packets"
     class = [
         { name = "anna", match = [{ destination = "192.0.2.1" }, { destination = "2001:db8:1::/48" }], weight = 100000, queues = 256, aqm = "fq-codel", limit = "5 MB", shape = { rate = "100 Mbit/s", burst = "6072 B" } },
         { name = "bert", match = [{ destination = "192.0.2.2" }], weight = 500000, queues = 64, aqm = "fq-codel", limit = "25 MB", shape = { rate = "500 Mbit/s", burst = "6072 B" } },
@@ -84,6 +88,7 @@ const SUBSCRIBERS_WRITTEN: &str = r#"
     rate = "500 Mbit/s"
     scheduler = "wf2q+"
     buffer = { manager = "fattest-flow", limit = "25 MB" }
+    packet_limit = "48828 packets"
     class = [
         { name = "anna", match = [{ source = "192.0.2.1" }, { source = "2001:db8:1::/48" }], weight = 20000, queues = 256, aqm = "fq-codel", limit = "1 MB", shape = { rate = "20 Mbit/s", burst = "6072 B" } },
         { name = "bert", match = [{ source = "192.0.2.2" }], weight = 50000, queues = 64, aqm = "fq-codel", limit = "2500 kB", shape = { rate = "50 Mbit/s", burst = "6072 B" } },

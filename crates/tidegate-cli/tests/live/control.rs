@@ -138,3 +138,31 @@ fn a_socket_that_is_taken_stops_the_second_bridge_and_not_the_first() {
     assert!(second.log.contains("another process listens there"), "{second:?}");
     assert!(first.is_running() && said(&socket, &["status"]).contains("tgb -> tgc"));
 }
+
+/// A policy of two directions comes in place of one for both, and each direction gets its own.
+#[test]
+fn a_home_gateway_is_applied_and_changed_in_one_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let [socket, policy, home] = ["control", "access.toml", "home.toml"].map(|name| folder.path().join(name));
+    fs::write(&policy, POLICY).unwrap();
+    fs::write(&home, "[policy.home]\nkind = \"home\"\ndown = \"20 Mbit/s\"\nup = \"4 Mbit/s\"\n").unwrap();
+    let topology = Topology::new();
+    let live = Live::start_policy(&topology, &policy, &format!("--in tgb --out tgc --json --quiet --control {}", socket.display()));
+    pings_pass(&topology);
+    let rates = || {
+        let status = told(&socket, &["status"]);
+        [0, 1].map(|index| status["status"]["directions"][index]["rate_bps"].as_u64().unwrap())
+    };
+    told(&socket, &["apply", home.to_str().unwrap()]);
+    assert_eq!(rates(), [4_000_000, 20_000_000], "up from --in to --out, down on the way back");
+    told(&socket, &["set", "policy.home.up=\"3 Mbit/s\""]);
+    assert_eq!(rates(), [3_000_000, 20_000_000]);
+    told(&socket, &["set", "policy.home.tins=diffserv3"]);
+    pings_pass(&topology);
+    live.signal(libc::SIGTERM);
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.report();
+    let classes = report["runs"][0]["ports"][1]["classes"].as_array().unwrap();
+    assert!(classes.iter().any(|class| class["name"] == "voice"), "{report}");
+}

@@ -5,8 +5,13 @@ use crate::choice::{AqmChoice, AqmName, BufferName, SchedulerName};
 use crate::diagnostic::Span;
 use crate::document::{BufferTable, ClassTable, PolicyTable};
 use crate::units::Limit;
-use crate::value::{At, Block, Name, Or};
+use crate::value::{At, Block, Name, Or, Packets};
 use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
+
+/// The bytes of the buffer for which memory for one packet is set aside: a third of the longest frame of Ethernet.
+const BYTES_PER_PACKET: u64 = 512;
+/// The least number of packets for which memory is set aside.
+const FEWEST_PACKETS: u64 = 1024;
 
 /// The scheduler of the policy, which is WF2Q+ if it names none and has several classes or a group.
 pub fn scheduler(table: &mut PolicyTable, classes: usize, at: &Span) -> SchedulerKind {
@@ -16,15 +21,21 @@ pub fn scheduler(table: &mut PolicyTable, classes: usize, at: &Span) -> Schedule
     table.scheduler.as_ref().map_or(SchedulerKind::Fifo, |scheduler| scheduler.value.0)
 }
 
-/// Gives all classes FQ-CoDel, and one buffer.
+/// Gives all classes FQ-CoDel, and one buffer to those without one of their own.
 pub fn fair(table: &mut PolicyTable, at: &Span) {
-    let limit = Limit::Bytes(size(table.rate.value, longest_frame(table), FAIR_BUFFER));
-    let buffer = table.buffer.get_or_insert(Block { value: BufferTable::default(), span: at.clone() });
-    buffer.value.manager.get_or_insert(here(BufferName(BufferKind::FattestFlow), at));
-    buffer.value.limit.get_or_insert(here(limit, at));
     for class in &mut table.class {
         let name = Or::Value(AqmName(AqmChoice::FairQueueing(AqmKind::CoDel)));
         class.value.aqm.get_or_insert(Block { value: name, span: at.clone() });
+    }
+    if table.class.iter().all(|class| class.buffer.is_some() || class.partition.is_some()) {
+        return;
+    }
+    let limit = Limit::Bytes(size(table.rate.value, longest_frame(table), FAIR_BUFFER));
+    let buffer = table.buffer.get_or_insert(Block { value: BufferTable::default(), span: at.clone() });
+    let manager = buffer.value.manager.get_or_insert(here(BufferName(BufferKind::FattestFlow), at)).value.0;
+    let limit = buffer.value.limit.get_or_insert(here(limit, at)).value;
+    if let (Limit::Bytes(bytes), BufferKind::FattestFlow) = (limit, manager) {
+        table.packet_limit.get_or_insert(here(Packets((bytes / BYTES_PER_PACKET).max(FEWEST_PACKETS)), at));
     }
 }
 
