@@ -1,5 +1,7 @@
 //! A policy of two directions is the two policies that a user could have written.
 
+use proptest::prelude::*;
+use tidegate_core::classifier::{Header, Network, Transport};
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, Scenario, parse_str};
 
@@ -152,5 +154,56 @@ fn the_schema_asks_for_a_rate_or_two_directions() {
     assert!(is_valid(BOTH) && is_valid(WRITTEN) && is_valid("[policy.home]\ndown = \"2 Mbit/s\"\nup = \"1 Mbit/s\"\n"));
     for wrong in ["scheduler = \"drr\"", "down = \"2 Mbit/s\"", "down = 5\nup = \"1 Mbit/s\"", "down = { color = 3 }\nup = \"1 Mbit/s\""] {
         assert!(!is_valid(&format!("[policy.home]\n{wrong}\n")), "{wrong}");
+    }
+}
+
+/// One end of a packet: an address and a port, of few.
+fn end() -> impl Strategy<Value = (u32, u16)> {
+    (0u32..4, 0u16..3).prop_map(|(host, port)| (0x0a00_0000 | host, 50 + port))
+}
+
+fn header((source, source_port): (u32, u16), (destination, destination_port): (u32, u16), dscp: u8) -> Header {
+    let transport = Transport { dscp, protocol: 17, ports: Some((source_port, destination_port)), ..Transport::default() };
+    Header { ethernet_type: 0x0800, network: Network::V4 { source, destination, transport }, ..Header::default() }
+}
+
+/// The conditions of a rule that hold for some packets: any of source, destination, ports and code point.
+fn rule() -> impl Strategy<Value = String> {
+    let prefix = (0u32..4, 30u8..=32).prop_map(|(host, length)| format!("\"10.0.0.{}/{length}\"", host & (0xff << (32 - length))));
+    let port = (50u16..53, 0u16..2).prop_map(|(first, more)| format!("\"{first}-{}\"", first + more));
+    let condition = prop_oneof![
+        prefix.clone().prop_map(|prefix| ("source", prefix)),
+        prefix.prop_map(|prefix| ("destination", prefix)),
+        port.clone().prop_map(|ports| ("source_port", ports)),
+        port.prop_map(|ports| ("destination_port", ports)),
+        (0u8..2).prop_map(|code| ("dscp", code.to_string())),
+    ];
+    proptest::collection::btree_map("[a-e]", condition, 1..4).prop_map(|conditions| {
+        let by_key: std::collections::BTreeMap<_, _> = conditions.into_values().collect();
+        let written: Vec<String> = by_key.into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        format!("{{ {} }}", written.join(", "))
+    })
+}
+
+proptest! {
+    /// **Law.** An answer comes down in the class in which its question went up.
+    #[test]
+    fn an_answer_is_in_the_class_of_its_question(
+        rules in proptest::collection::vec(rule(), 1..5),
+        packets in proptest::collection::vec((end(), end(), 0u8..2), 1..20),
+    ) {
+        let classes: Vec<String> =
+            rules.iter().enumerate().map(|(index, rule)| format!("{{ name = \"c{index}\", match = [{rule}] }}")).collect();
+        let text = format!("[policy.home]\ndown = \"2 Mbit/s\"\nup = \"1 Mbit/s\"\nscheduler = \"drr\"\nclass = [{}]\n", classes.join(", "));
+        let loaded = parse_str("home.toml", &text);
+        // A rule that an earlier one covers is refused.
+        prop_assume!(loaded.as_ref().map_err(|problems| assert!(problems.to_string().contains("never"), "{problems}")).is_ok());
+        let scenario = loaded.unwrap();
+        let [down, up] = scenario.directions(None).unwrap().map(|policy| policy.setup().classifier);
+        for (home, provider, dscp) in packets {
+            let question = up.class_of(up.classify(&header(home, provider, dscp)));
+            let answer = down.class_of(down.classify(&header(provider, home, dscp)));
+            prop_assert_eq!(question, answer, "{:?} to {:?} in {}", home, provider, text);
+        }
     }
 }
