@@ -20,7 +20,7 @@ pub(in crate::aqm) struct Averaging {
 pub(in crate::aqm) struct Average {
     /// In units of 2^-16 bytes.
     pub(in crate::aqm) length: u64,
-    /// Since when the queue is empty, if a packet has left it since the last arrival.
+    /// Since when the queue is empty, if it is: the last packet has left it, or has arrived and was not let in.
     idle_since: Option<Time>,
 }
 
@@ -49,9 +49,12 @@ impl Averaging {
     /// A packet arrives at a queue of this many bytes.
     #[inline]
     pub(in crate::aqm) fn update(&self, average: &mut Average, now: Time, queued: u32) {
-        if let Some(since) = average.idle_since.take() {
-            let packets = (u128::from(now.since(since).picoseconds()) * u128::from(self.packets_per_time)) >> 64;
-            average.length = self.decayed(average.length, packets as u64);
+        if queued == 0 {
+            // If this packet is dropped, the queue stays idle: the next packet finds what time has left of the average.
+            if let Some(since) = average.idle_since.replace(now) {
+                let packets = (u128::from(now.since(since).picoseconds()) * u128::from(self.packets_per_time)) >> 64;
+                average.length = self.decayed(average.length, packets as u64);
+            }
         }
         let distance = (i64::from(queued) << FRACTION) - average.length as i64;
         average.length = average.length.wrapping_add_signed(distance >> self.shift);
