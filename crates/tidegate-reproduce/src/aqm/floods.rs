@@ -33,7 +33,7 @@ impl Train {
     /// 12.5 Mbit/s of packets of 1250 bytes that cannot be marked.
     pub const FLOOD: Train = Train { queue: 0, length: 1250, ecn: Ecn::NotEct, gap: Duration::from_microseconds(800) };
 
-    /// The packets from an instant on, until another; all of them.
+    /// The packets from an instant on, until another.
     pub fn between(self, first: Time, end: Time) -> Vec<Arrival> {
         let Train { queue, length, ecn, gap } = self;
         let at = |number| first + Duration::from_picoseconds(gap.picoseconds() * number);
@@ -85,7 +85,7 @@ impl Observer<u32> for Log {
 }
 
 impl Log {
-    /// The part of the packets of a queue among these, from an instant on, that this many milliseconds of the wait do not exceed.
+    /// The wait in milliseconds that a part of a queue's packets did not exceed, from an instant on; those that were dropped count.
     fn wait(&self, queue: u32, from: Time, part: f64) -> f64 {
         let all = self.sent.iter().chain(&self.dropped).filter(|event| event.queue == queue && event.at.is_after(from));
         let mut waits: Vec<u64> = all.map(|event| event.waited.picoseconds()).collect();
@@ -93,7 +93,7 @@ impl Log {
         waits.get((waits.len() as f64 * part) as usize).map_or(0.0, |&wait| wait as f64 / 1e9)
     }
 
-    /// The part of a queue's bytes of this length among what was sent.
+    /// The part of a queue among the packets that were sent.
     fn share(&self, queue: u32) -> f64 {
         self.sent.iter().filter(|event| event.queue == queue).count() as f64 / self.sent.len() as f64
     }

@@ -10,7 +10,7 @@ use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_sim::source::Cbr;
-use tidegate_sim::statistics::{Histogram, LongestDelay};
+use tidegate_sim::statistics::Histogram;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, EcnMode, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings};
 use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
 
@@ -119,13 +119,12 @@ impl Case {
                 result.megabits += flow.delivered.bytes as f64 * 8e-6 / seconds;
                 result.delays.merge(&flow.delays);
                 result.dropped += flow.lost().packets;
-                result.longest = result.longest.max_by_delay(flow.longest);
             }
         }
         Results { case: self.clone(), utilisation: busy, delays, early: congestion, full: full - congestion, flows }
     }
 
-    pub fn network(&self) -> Network {
+    fn network(&self) -> Network {
         let (entrance, exit) = (NodeId(0), NodeId(1));
         let mut nodes = vec!["entrance".to_owned(), "exit".to_owned()];
         let link = |name: String, from, to, milliseconds, port| {
@@ -198,17 +197,6 @@ pub struct FlowResult {
     pub megabits: f64,
     pub dropped: u64,
     delays: Histogram,
-    pub longest: Longest,
-}
-
-/// The packet with the largest delay, if there is one.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Longest(pub Option<LongestDelay>);
-
-impl Longest {
-    fn max_by_delay(self, other: Option<LongestDelay>) -> Longest {
-        Longest(self.0.into_iter().chain(other).max_by_key(|longest| longest.delay))
-    }
 }
 
 /// What came of a run.
