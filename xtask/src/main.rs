@@ -50,7 +50,7 @@ enum Task {
     },
     /// Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
     ReproduceMutants {
-        /// Only these faults; `intserv` or `router` for those of an experiment
+        /// Only these faults; `aqm`, `intserv` or `router` for those of an experiment
         names: Vec<String>,
     },
     /// Cost per packet beside DPDK, measured alternately

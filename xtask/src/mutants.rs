@@ -50,11 +50,6 @@ const MUTANTS: &[Mutant] = &[
         catchers: &[Tests("lib", "buffer::longest_queue_push_out"), Tests("conformance_buffer", "")],
     },
     Mutant {
-        name: "fattest-flow-without-batch",
-        fault: "the fattest flow loses one packet at a time",
-        catchers: &[Tests("lib", "buffer::fattest_flow"), Tests("fq_codel", "")],
-    },
-    Mutant {
         name: "scfq-forgets-its-clock",
         fault: "a flow that becomes backlogged keeps its old stamp",
         catchers: &[Tests("lib", "scheduler::self_clocked"), Tests("guarantees", ""), Tests("textbooks", "")],
@@ -68,11 +63,6 @@ const MUTANTS: &[Mutant] = &[
         name: "drr-keeps-deficits",
         fault: "an empty queue keeps its deficit",
         catchers: &[Tests("lib", "scheduler::deficit_round_robin"), Tests("textbooks", "")],
-    },
-    Mutant {
-        name: "sparse-flows-skip-the-old-list",
-        fault: "a sparse flow that runs empty is new again at once",
-        catchers: &[Tests("lib", "scheduler::sparse_round_robin")],
     },
     Mutant {
         name: "priority-without-turns",
@@ -373,7 +363,7 @@ const ROUTER: &[Mutant] = &[
 ];
 
 /// The groups whose faults everything named has to catch, by the names that choose them.
-const GROUPS: [(&str, &[Mutant]); 2] = [("intserv", INTSERV), ("router", ROUTER)];
+const GROUPS: [(&str, &[Mutant]); 3] = [("aqm", aqm::MUTANTS), ("intserv", INTSERV), ("router", ROUTER)];
 
 /// All faults.
 fn all() -> impl Iterator<Item = &'static Mutant> {
@@ -542,7 +532,7 @@ fn selected(arguments: &[String]) -> Result<Vec<&'static Mutant>, Failure> {
     if let Some(unknown) = arguments.iter().find(|name| !is_group(name) && all().all(|mutant| mutant.name != **name)) {
         let names = all().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ");
         return Err(Failure::Usage(format!(
-            "there is no seeded fault \"{unknown}\"; there are intserv and router for all of a group, and {names}"
+            "there is no seeded fault \"{unknown}\"; there are aqm, intserv and router for all of a group, and {names}"
         )));
     }
     let is_chosen =
@@ -570,8 +560,8 @@ mod tests {
         let count =
             |names: &[&str]| selected(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).ok().map(|found| found.len());
         assert_eq!(
-            [count(&[]), count(&["wba-ignores-tags"]), count(&["wba"]), count(&["router"])],
-            [Some(all().count()), Some(1), None, Some(ROUTER.len())]
+            [count(&[]), count(&["wba-ignores-tags"]), count(&["wba"]), count(&["router"]), count(&["aqm"])],
+            [Some(all().count()), Some(1), None, Some(ROUTER.len()), Some(aqm::MUTANTS.len())]
         );
     }
 

@@ -94,7 +94,7 @@ impl Aqm for CoDel {
         } else if let Some(until) = control.above_until {
             !now.is_before(until)
         } else {
-            control.above_until = Some(now + interval);
+            control.above_until = Some(if fault!(CodelWithoutInterval) { now } else { now + interval });
             false
         };
         if !is_above {

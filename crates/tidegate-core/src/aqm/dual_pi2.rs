@@ -109,7 +109,7 @@ impl Pair {
     #[inline]
     fn probabilities(&self, rule: &Rule) -> Probabilities {
         let base = self.probability >> 24;
-        let coupled = rule.coupling * base;
+        let coupled = if fault!(DualPi2Uncoupled) { 0 } else { rule.coupling * base };
         let squared = ((u128::from(base) * u128::from(base)) >> 32) as u64;
         let classic = if fault!(DualPi2WithoutSquare) { base } else { squared };
         Probabilities { base, low_latency: coupled.min(CERTAIN), classic, is_overload: coupled >= CERTAIN }

@@ -232,7 +232,8 @@ impl Control {
     fn update(&mut self, rule: &Rule, delay: Ticks, last: Ticks) {
         self.burst = self.burst.saturating_sub(rule.period);
         let shift = SCALING.iter().find(|(below, _)| self.probability < *below).map_or(0, |&(_, shift)| shift);
-        let mut change = rule.controller.change(delay, last) >> if fault!(PieUnscaled) { 0 } else { shift };
+        let before = if fault!(PieIgnoresTheTrend) { delay } else { last };
+        let mut change = rule.controller.change(delay, before) >> if fault!(PieUnscaled) { 0 } else { shift };
         if self.probability >= ONE / 10 {
             change = change.min(i128::from(ONE / 50));
         }

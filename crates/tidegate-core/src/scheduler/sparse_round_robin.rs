@@ -112,8 +112,9 @@ impl Scheduler for SparseRoundRobin {
         let turn = &mut self.flows[flow.index()];
         (turn.length, turn.has_head) = (head.length, true);
         if !turn.links.is_in_ring() {
-            (turn.deficit, turn.is_new) = (self.quantum, true);
-            self.new.join(&mut self.flows, flow.0);
+            (turn.deficit, turn.is_new) = (self.quantum, !fault!(SparseFlowsGoLast));
+            let list = if fault!(SparseFlowsGoLast) { &mut self.old } else { &mut self.new };
+            list.join(&mut self.flows, flow.0);
         }
     }
 

@@ -75,7 +75,9 @@ impl Queue {
     /// Adapts the curve; false if it fits.
     fn adapt(&mut self) -> bool {
         let (average, probability) = (self.average.length, self.curve.max_probability);
-        let adapted = if self.curve.is_low(average) && probability > HUNDREDTH {
+        let adapted = if fault!(AdaptiveRedNeverAdapts) {
+            return false;
+        } else if self.curve.is_low(average) && probability > HUNDREDTH {
             probability * 9 / 10
         } else if self.curve.is_high(average) && probability < HALF {
             probability + HUNDREDTH.min(probability >> 2)
