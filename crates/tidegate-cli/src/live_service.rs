@@ -457,7 +457,8 @@ fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
     let transport = |ports: (u16, u16)| {
         let protocol = asked.protocol.unwrap_or(6);
         let dscp = asked.dscp.unwrap_or(0) & 63;
-        Transport { dscp, protocol, fragment: false, ports: matches!(protocol, 6 | 17 | 33 | 132 | 136).then_some(ports) }
+        let ports = matches!(protocol, 6 | 17 | 33 | 132 | 136).then_some(ports);
+        Transport { dscp, protocol, ports, ..Transport::default() }
     };
     let other = asked.port.unwrap_or(0);
     let (sent, got) = (transport((0, other)), transport((other, 0)));

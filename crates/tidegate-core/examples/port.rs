@@ -39,7 +39,7 @@ fn classifier() -> Classifier {
 
 /// A header of UDP over IPv4 with this code point.
 fn header(dscp: u8) -> Header {
-    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some((5004, 5004)) };
+    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some((5004, 5004)), ..Transport::default() };
     Header { network: Network::V4 { source: 1, destination: 2, transport }, ..Header::default() }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Rules are tried in order, and the first that matches names the class. The last class is the default for packets that no rule matches, so
 //! every packet has a class. A class has one queue or many. With many, a hash of the flow key spreads packets over them, so that packets of one
-//! transport flow share a queue and stay in order.
+//! transport flow share a queue and stay in order. A class of L4S instead sorts packets into two queues by their ECN code points ([`Spread`]).
 //!
 //! **Law.** The class is that of the first matching rule in the order of classes and, within a class, of its rules. Packets that agree in
-//! addresses, protocol and ports share a queue, and so do all fragments of one datagram.
+//! addresses, protocol and ports share a queue, and so do all fragments of one datagram; where code points sort, if those agree too.
 //! **Source.** Tuple space search: V. Srinivasan, S. Suri and G. Varghese, "Packet classification using tuple space search", SIGCOMM 1999.
 //! **State.** Per rule about 100 bytes; nothing per packet.
 //! **Cost.** One hash probe per combination of masks that the rules use, cheapest where few combinations hold many rules. Rules that differ
@@ -20,10 +20,12 @@
 mod flow_hash;
 mod header;
 mod rule;
+mod spread;
 mod tuple_space;
 
 pub use header::{Header, Network, Transport};
 pub use rule::{CodePoints, PortRange, Prefix, Rule, RuleProblem};
+pub use spread::Spread;
 
 use crate::packet::Flow;
 use alloc::string::String;
@@ -45,7 +47,7 @@ use tuple_space::TupleSpace;
 /// let rest = ClassRules { name: "rest".into(), queues: 8, rules: vec![] };
 /// let classifier = Classifier::new(vec![voice, rest], 1).unwrap();
 ///
-/// let call = Transport { dscp: 46, protocol: 17, fragment: false, ports: Some((5004, 5004)) };
+/// let call = Transport { dscp: 46, protocol: 17, fragment: false, ports: Some((5004, 5004)), ..Transport::default() };
 /// let call = Header { network: Network::V4 { source: 1, destination: 2, transport: call }, ..Header::default() };
 /// assert_eq!(classifier.class_of(classifier.classify(&call)), 0);
 /// assert_eq!(classifier.class_of(classifier.classify(&Header::default())), 1);
@@ -88,10 +90,27 @@ impl Classifier {
                 rules.push(rule, class, index);
             }
             class_of.resize(class_of.len() + given.queues as usize, class as u32);
-            built.push(Class { name: given.name, first_flow, queues: given.queues });
+            built.push(Class { name: given.name, first_flow, queues: given.queues, spread: Spread::Flow });
         }
         rules.seal();
         Ok(Classifier { classes: built, class_of, rules, hash: FlowHash::new(hash_seed) })
+    }
+
+    /// Spreads the packets of a class over its queues by `spread`, in place of by flow.
+    ///
+    /// # Errors
+    /// [`ClassifierError::NotTwoQueues`] if code points are to sort into another number of queues.
+    pub fn set_spread(&mut self, class: usize, spread: Spread) -> Result<(), ClassifierError> {
+        if spread == Spread::CodePoint && self.classes[class].queues != 2 {
+            return Err(ClassifierError::NotTwoQueues { class });
+        }
+        self.classes[class].spread = spread;
+        Ok(())
+    }
+
+    /// True if the queue of a packet may depend on its code point of congestion notification.
+    pub fn reads_ecn(&self) -> bool {
+        self.classes.iter().any(|class| class.spread == Spread::CodePoint) || self.rules.rules().any(|(_, rule)| rule.ecn.is_some())
     }
 
     /// Every class, in the order of the policy; the last is the default.
@@ -115,7 +134,7 @@ impl Classifier {
         if self.hash != other.hash {
             return 0;
         }
-        let alike = |one: &Class, other: &Class| (&one.name, one.queues) == (&other.name, other.queues);
+        let alike = |one: &Class, other: &Class| (&one.name, one.queues, one.spread) == (&other.name, other.queues, other.spread);
         let classes = self.classes.iter().zip(&other.classes).position(|(one, other)| !alike(one, other));
         let classes = classes.unwrap_or(self.classes.len().min(other.classes.len()));
         // The first rule that one of the two has and the other has not, or that is another.
@@ -141,7 +160,14 @@ impl Classifier {
     #[inline]
     pub fn classify(&self, header: &Header) -> Flow {
         let class = &self.classes[self.rules.class(header).unwrap_or(self.classes.len() - 1)];
-        if class.queues == 1 { class.first_flow } else { Flow(class.first_flow.0 + self.hash.spread(header, class.queues)) }
+        if class.queues == 1 {
+            return class.first_flow;
+        }
+        let queue = match class.spread {
+            Spread::Flow => self.hash.spread(header, class.queues),
+            Spread::CodePoint => u32::from(header.network.ecn().is_l4s()),
+        };
+        Flow(class.first_flow.0 + queue)
     }
 }
 
@@ -171,6 +197,11 @@ pub enum ClassifierError {
     },
     /// There are more than [`MAX_FLOWS`] queues up to and with this class.
     TooManyQueues {
+        /// The class.
+        class: usize,
+    },
+    /// Code points sort into two queues, and the class has another number.
+    NotTwoQueues {
         /// The class.
         class: usize,
     },
@@ -207,6 +238,7 @@ impl fmt::Display for ClassifierError {
             ClassifierError::NoClass => f.write_str("there is no class; at least the default one is needed"),
             ClassifierError::NoQueues { class } => write!(f, "class {class} has no queue; it needs at least one"),
             ClassifierError::TooManyQueues { class } => write!(f, "with class {class} there are more than {MAX_FLOWS} queues"),
+            ClassifierError::NotTwoQueues { class } => write!(f, "class {class}: code points sort packets into two queues"),
             ClassifierError::NoRules { class } => write!(f, "class {class} has no rule and is not the last, so no packet can belong to it"),
             ClassifierError::Rule { class, rule, problem } => write!(f, "class {class}, rule {rule}: {problem}"),
             ClassifierError::Shadowed { class, rule, by_class, by_rule } => {
@@ -227,4 +259,6 @@ pub struct Class {
     pub first_flow: Flow,
     /// The number of its queues, at least 1.
     pub queues: u32,
+    /// What decides on the queue of a packet.
+    pub spread: Spread,
 }

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 use tidegate_core::classifier::{
-    ClassRules, Classifier, ClassifierError, CodePoints, Header, Network, PortRange, Prefix, Rule, RuleProblem, Transport,
+    ClassRules, Classifier, ClassifierError, CodePoints, Header, Network, PortRange, Prefix, Rule, RuleProblem, Spread, Transport,
 };
-use tidegate_core::packet::Flow;
+use tidegate_core::packet::{Ecn, Flow};
 
 /// Few values per field, so that rules and headers meet often.
 fn header() -> impl Strategy<Value = Header> {
-    let transport = (0u8..4, prop_oneof![Just(6u8), Just(17), Just(1)], any::<bool>(), proptest::option::of((0u16..6, 0u16..6)))
-        .prop_map(|(dscp, protocol, fragment, ports)| Transport { dscp, protocol, fragment, ports });
+    let transport = (0u8..4, 0u8..4, prop_oneof![Just(6u8), Just(17), Just(1)], any::<bool>(), proptest::option::of((0u16..6, 0u16..6)))
+        .prop_map(|(dscp, ecn, protocol, fragment, ports)| Transport { dscp, ecn: Ecn::from_bits(ecn), protocol, fragment, ports });
     let v4 = (address(), address(), transport.clone()).prop_map(|(source, destination, transport)| Network::V4 {
         source,
         destination,
@@ -63,10 +63,16 @@ fn rule() -> impl Strategy<Value = Rule> {
     }
     let range = || (0u16..6, 0u16..4).prop_map(|(first, more)| PortRange { first, last: if more == 3 { u16::MAX } else { first + more } });
     let link = (rarely(prop_oneof![Just(0x0800u16), Just(0x8847)]), rarely(0u16..3), rarely(0u8..3), rarely(0u32..3), rarely(0u8..3));
-    let network = (often(prefix()), often(prefix()), rarely((1u64..16).prop_map(CodePoints)), often(prop_oneof![Just(6u8), Just(17)]));
+    let network = (
+        often(prefix()),
+        often(prefix()),
+        rarely((1u64..16).prop_map(CodePoints)),
+        rarely((0u8..4).prop_map(Ecn::from_bits)),
+        often(prop_oneof![Just(6u8), Just(17)]),
+    );
     (link, network, rarely(range()), often(range()), rarely(any::<bool>())).prop_map(
         |((ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class), network, source_port, destination_port, fragment)| {
-            let (source, destination, dscp, protocol) = network;
+            let (source, destination, dscp, ecn, protocol) = network;
             Rule {
                 ethernet_type,
                 vlan,
@@ -76,6 +82,7 @@ fn rule() -> impl Strategy<Value = Rule> {
                 source,
                 destination,
                 dscp,
+                ecn,
                 protocol,
                 source_port,
                 destination_port,
@@ -150,7 +157,7 @@ fn class(rules: &[Rule]) -> ClassRules {
 }
 
 fn v4(source: u32, destination: u32, ports: (u16, u16)) -> Header {
-    let transport = Transport { dscp: 0, protocol: 17, fragment: false, ports: Some(ports) };
+    let transport = Transport { dscp: 0, protocol: 17, fragment: false, ports: Some(ports), ..Transport::default() };
     Header { ethernet_type: 0x0800, network: Network::V4 { source, destination, transport }, ..Header::default() }
 }
 
@@ -225,7 +232,7 @@ fn the_fragments_of_a_datagram_share_a_queue() {
     let classifier = one_class(1000, 3);
     for i in 0..500u32 {
         let fragment = |ports| {
-            let transport = Transport { dscp: 0, protocol: 17, fragment: true, ports };
+            let transport = Transport { dscp: 0, protocol: 17, fragment: true, ports, ..Transport::default() };
             let network = if i % 2 == 0 {
                 Network::V4 { source: i, destination: i * 7, transport }
             } else {
@@ -243,7 +250,7 @@ fn a_rule_with_ports_misses_later_fragments() {
     let fragments = Rule { fragment: Some(true), ..Rule::default() };
     let classifier = Classifier::new(vec![class(&[ports]), class(&[fragments]), class(&[])], 0).unwrap();
     let classify = |fragment, ports| {
-        let transport = Transport { dscp: 0, protocol: 17, fragment, ports };
+        let transport = Transport { dscp: 0, protocol: 17, fragment, ports, ..Transport::default() };
         classifier.classify(&Header { network: Network::V4 { source: 1, destination: 2, transport }, ..Header::default() })
     };
     assert_eq!([classify(false, Some((9, 53))), classify(true, Some((9, 53))), classify(true, None)], [Flow(0), Flow(0), Flow(1)]);
@@ -268,7 +275,7 @@ fn deviation(classifier: &Classifier, headers: impl Iterator<Item = Header>) -> 
 fn flows_spread_evenly() {
     const KEYS: u32 = 1 << 16;
     let v6 = |source: u128, destination: u128, port: u16| {
-        let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((port, 443)) };
+        let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((port, 443)), ..Transport::default() };
         Header { ethernet_type: 0x86DD, network: Network::V6 { source, destination, transport }, ..Header::default() }
     };
     for queues in [2, 7, 64, 1000] {
@@ -306,4 +313,18 @@ fn the_hash_knows_directions_and_seeds() {
     let plain = |ethernet_type, vlan| one.classify(&Header { ethernet_type, vlan, ..Header::default() });
     assert_eq!(plain(0x0806, Some(1)), plain(0x0806, None));
     assert_ne!(plain(0x0806, None), plain(0x88CC, None));
+}
+
+#[test]
+fn code_points_sort_packets_into_two_queues() {
+    let mut classifier = one_class(2, 1);
+    assert!(!classifier.reads_ecn());
+    classifier.set_spread(0, Spread::CodePoint).unwrap();
+    assert!(classifier.reads_ecn());
+    let header = v4(1, 2, (3, 4));
+    let queue = |ecn| classifier.classify(&Header { network: header.network.with_ecn(ecn), ..header });
+    assert_eq!([Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(queue), [0, 0, 1, 1].map(Flow));
+    assert_eq!(classifier.classify(&Header::default()), Flow(0));
+    assert_eq!(classifier.first_difference(&one_class(2, 1)), 0);
+    assert_eq!(one_class(3, 1).set_spread(0, Spread::CodePoint), Err(ClassifierError::NotTwoQueues { class: 0 }));
 }

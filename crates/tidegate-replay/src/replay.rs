@@ -141,7 +141,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         let colour = Colour::of(&header);
         let flow = port.classifier().classify(&header);
         let length = record.length;
-        let ecn = port.ecn(arrivals.interfaces()[record.interface].link, &record.data);
+        let ecn = port.ecn(&header);
         let frame = Box::new(Frame { number, record, colour });
         port.offer(Packet { flow, length, arrival: clock.now, colour, part: Part::Whole, ecn, payload: frame }, &mut watcher);
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);

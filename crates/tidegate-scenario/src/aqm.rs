@@ -1,6 +1,6 @@
 //! Builds the AQMs of a policy's classes from their keys.
 
-use crate::choice::{AqmChoice, AqmName, chosen_by_files};
+use crate::choice::{AqmChoice, AqmName};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::{AqmTable, PolicyTable, RedCurveTable, RedCurvesTable};
 use crate::tree::Tree;
@@ -60,7 +60,7 @@ fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<QueueMa
         parameters = read(table)?;
         let is_used = |kind: AqmKind, field: &AqmField| kind.requires().contains(field) || kind.accepts().contains(field);
         if let Some(&field) = AqmField::ALL.iter().find(|field| parameters.has(**field) && !is_used(kind, field)) {
-            let users: Vec<&str> = chosen_by_files().filter(|&kind| is_used(kind, &field)).map(|kind| kind.name()).collect();
+            let users: Vec<&str> = AqmKind::ALL.iter().filter(|&&kind| is_used(kind, &field)).map(|kind| kind.name()).collect();
             let span = place(table, field).unwrap_or(key.span.clone());
             let finding = Diagnostic::error(span, format!("`{}` is not used by {}", field.name(), kind.name()));
             return Err(finding.help(format!("remove it, or choose {}", alternatives(users))));
@@ -104,7 +104,10 @@ fn read(table: &AqmTable) -> Result<AqmParameters, Diagnostic> {
         averaging: table.averaging.as_ref().map(|at| at.value.0 as u8),
         gentle: value(&table.gentle),
         mark_above_max: value(&table.mark_above_max),
-        ..AqmParameters::default()
+        coupling: table.coupling.as_ref().map(|at| at.value.0 as u32),
+        step: value(&table.step),
+        ramp: value(&table.ramp),
+        delay_on_saturation: value(&table.delay_on_saturation),
     })
 }
 
@@ -162,6 +165,9 @@ fn place(table: &AqmTable, field: AqmField) -> Option<Span> {
         AqmField::Averaging => span(&table.averaging),
         AqmField::Gentle => span(&table.gentle),
         AqmField::MarkAboveMax => span(&table.mark_above_max),
-        AqmField::Coupling | AqmField::Step | AqmField::Ramp | AqmField::DelayOnSaturation => None,
+        AqmField::Coupling => span(&table.coupling),
+        AqmField::Step => span(&table.step),
+        AqmField::Ramp => span(&table.ramp),
+        AqmField::DelayOnSaturation => span(&table.delay_on_saturation),
     }
 }

@@ -8,8 +8,9 @@ use tidegate_atm::adapter::Encapsulation;
 use tidegate_cells::{Conflict, Prefetch};
 use tidegate_core::admission::Service;
 use tidegate_core::buffer::Reading;
+use tidegate_core::classifier::Spread;
 use tidegate_core::dwcs::{Early, Missed};
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Ecn};
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{Marks, OutOfProfile, ServiceClass, Shares, Stamping};
@@ -206,11 +207,6 @@ pub enum AqmChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AqmName(pub AqmChoice);
 
-/// The registered AQMs that files choose: not the one of two coupled queues, which no class sorts packets into.
-pub fn chosen_by_files() -> impl Iterator<Item = AqmKind> {
-    AqmKind::ALL.iter().copied().filter(|&kind| kind != AqmKind::DualPi2)
-}
-
 /// The presets of fair queueing: name, algorithm, and one sentence.
 const FAIR_QUEUEING: [(&str, AqmKind, &str); 2] = [
     (
@@ -225,7 +221,7 @@ leaf! {
     AqmName,
     "AQM",
     "an AQM",
-    (chosen_by_files().map(|kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
+    (AqmKind::ALL.iter().map(|&kind| (kind.name(), AqmName(AqmChoice::Alone(kind)), kind.summary())))
         .chain(FAIR_QUEUEING.map(|(name, kind, meaning)| (name, AqmName(AqmChoice::FairQueueing(kind)), meaning)))
         .collect::<Vec<_>>()
 }
@@ -302,6 +298,18 @@ named! {
     MarksName(Marks), "rule of marks", "a rule of marks" {
         "early" => Marks::Early, "packets that leave before their virtual start";
         "profile" => Marks::Profile, "those of them that the `profile` of the flow does not cover";
+    }
+    /// A code point of explicit congestion notification.
+    CodePointName(Ecn), "code point of congestion notification", "a code point" {
+        "not-ect" => Ecn::NotEct, "its transport does not react to marks";
+        "ect0" => Ecn::Ect0, "ECT(0): its transport reacts to a mark as to a loss (RFC 3168)";
+        "ect1" => Ecn::Ect1, "ECT(1): its transport is one of L4S (RFC 9331)";
+        "ce" => Ecn::Ce, "congestion experienced: it has been marked";
+    }
+    /// What decides on the queue of a packet within its class.
+    SpreadName(Spread), "spread over queues", "a way to spread packets" {
+        "flow" => Spread::Flow, "a hash of addresses, protocol and ports";
+        "code-point" => Spread::CodePoint, "the code point of congestion notification: `ect1` and `ce` to the second of two queues, the rest to the first";
     }
     /// The action on a packet outside its contract.
     ViolationName(Violation), "violation", "an answer to a violation" {

@@ -2,8 +2,8 @@
 //! and of the reference. Rules about more than one value are in other files.
 
 use crate::choice::{
-    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, MarksName, NodeReading, OutOfProfileName, PolicerName,
-    PresetName, ReadingName, SchedulerName, SharesName, StampingName, TinsName, ViolationName,
+    Admission, BucketName, BufferName, CodePointName, ConformanceName, DeadlineName, EarlyName, MarksName, NodeReading, OutOfProfileName,
+    PolicerName, PresetName, ReadingName, SchedulerName, SharesName, StampingName, TinsName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -262,6 +262,9 @@ pub struct RuleTable {
     /// Differentiated services code point, 0 to 63 or a name such as `ef`, `af41` or `cs5`.
     #[schemars(extend("examples" = ["ef"]))]
     pub dscp: Option<At<Dscp>>,
+    /// Code point of congestion notification (RFC 3168). A packet that a router before has marked has `ce`, whatever it was sent with.
+    #[schemars(extend("examples" = ["ect1"]))]
+    pub ecn: Option<At<CodePointName>>,
     /// Transport protocol, 0 to 255 or a name.
     #[schemars(extend("examples" = ["udp"]))]
     pub protocol: Option<At<Protocol>>,

@@ -6,6 +6,7 @@ use crate::header::{Prefix, WITH_PORTS};
 use crate::value::{At, Block};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_core::classifier::{Header, Network, Transport};
+use tidegate_core::packet::Ecn;
 
 /// Protocol numbers of IANA.
 const UDP: u8 = 17;
@@ -52,7 +53,8 @@ impl Endpoint {
             findings.push(at.error("`mpls_traffic_class` is part of a label").help("add `mpls_label`"));
         }
         let is_v6 = source.or(destination).is_some_and(|address| address.is_ipv6());
-        let transport = Transport { dscp: table.dscp.as_ref().map_or(0, |at| at.value.0), protocol, fragment: false, ports };
+        let dscp = table.dscp.as_ref().map_or(0, |at| at.value.0);
+        let transport = Transport { dscp, ecn: Ecn::NotEct, protocol, fragment: false, ports };
         let network = match destination {
             Some(IpAddr::V6(to)) => Network::V6 { source: 0, destination: to.to_bits(), transport },
             None if is_v6 => Network::V6 { source: 0, destination: USUAL_DESTINATION_V6.to_bits(), transport },

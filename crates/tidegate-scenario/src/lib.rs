@@ -87,6 +87,7 @@ mod link;
 mod overhead;
 mod overrides;
 mod preset;
+mod queues;
 mod rate_trace;
 mod rates;
 mod remark;

@@ -26,7 +26,7 @@ use tidegate_core::classifier::Classifier;
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::remark::{Remark, Remarks};
-use tidegate_core::scheduler::{FlowParameters, Parameter};
+use tidegate_core::scheduler::{FlowParameters, Parameter, QueueOptions};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Extent, Link};
@@ -360,30 +360,6 @@ impl<'a> Resolution<'a> {
         Some(Tree::new(self.rate.clone(), self.overhead, self.wire.longest, root, groups, classes))
     }
 
-    fn leaf(&mut self, table: &Block<ClassTable>, given: Given) -> Leaf {
-        let queues = table.queues.as_ref().map_or(1, |at| at.value.0 as u32);
-        let queue_scheduler = table.queue_scheduler.as_ref().map_or(SchedulerKind::DeficitRoundRobin, |at| at.value.0);
-        if let Some(at) = &table.queue_scheduler {
-            if queues == 1 {
-                let finding = at.error(format!("`queue_scheduler` has no effect: class `{}` has one queue", given.name));
-                self.findings.push(finding.help("remove it, or give the class several queues, like queues = 1024"));
-            } else if let [parameter, ..] = queue_scheduler.requires() {
-                let problem = format!(
-                    "{} needs `{}` of every queue, and queues that packets are hashed into have none",
-                    queue_scheduler.name(),
-                    parameter.name()
-                );
-                self.findings.push(at.error(problem).help("choose drr, wrr, wf2q+, dwcs or fifo"));
-            }
-        }
-        let places = table.places.as_ref().map(|at| at.value.0 as u32);
-        if let (Some(at), Some(queues)) = (&table.places, &table.queues) {
-            let finding = at.error(format!("class `{}` has both `places` and `queues`", given.name));
-            self.findings.push(finding.context(queues.span.clone(), "its queues").help("keep one of them: a place has a queue of its own"));
-        }
-        Leaf { given, queues: places.unwrap_or(queues), queue_scheduler, places: places.is_some(), admits: None, marks: false }
-    }
-
     /// The class for packets that no rule matches. It comes last under strict priority. In rounds it has the least weight beside it, elsewhere 1.
     fn added_class(&mut self, root: &Choice, groups: &[(Given, Choice)], classes: &[Leaf]) -> Leaf {
         let at = self.name.span.clone();
@@ -434,7 +410,15 @@ impl<'a> Resolution<'a> {
             shape_at: None,
             is_added: true,
         };
-        Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin, places: false, admits: None, marks: false }
+        Leaf {
+            given,
+            queues: 1,
+            queue_scheduler: SchedulerKind::DeficitRoundRobin,
+            places: false,
+            options: QueueOptions::default(),
+            admits: None,
+            marks: false,
+        }
     }
 
     fn policers(&mut self) -> Vec<Option<Policing>> {

@@ -1,4 +1,4 @@
-//! Presets: `kind` of a policy, and the AQMs of a class that are fair queueing.
+//! Presets: `kind` of a policy, and the AQMs of a class that write its queues, their scheduler and its buffer.
 //!
 //! They fill in what the file leaves open, before anything is judged or built. So all that reads a policy sees the scheduler, the partitions and the keys of
 //! classes as if the file had them. What the file says itself stays.
@@ -13,6 +13,7 @@ use tidegate_core::admission::Service;
 use tidegate_core::units::Duration;
 
 mod classes;
+mod coupled;
 mod fair;
 mod home;
 mod node;
@@ -35,6 +36,7 @@ pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
             }
         }
         fair_queueing(table);
+        coupled::queues(table);
     }
     links(file, findings);
     calls(file);

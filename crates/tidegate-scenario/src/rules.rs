@@ -5,7 +5,7 @@ use crate::document::{ClassTable, RuleTable};
 use crate::header;
 use crate::value::{At, Block};
 use std::net::IpAddr;
-use tidegate_core::classifier::{ClassRules, Classifier, ClassifierError, CodePoints, PortRange, Prefix, Rule, RuleProblem};
+use tidegate_core::classifier::{ClassRules, Classifier, ClassifierError, CodePoints, PortRange, Prefix, Rule, RuleProblem, Spread};
 
 /// The seed of the hash that spreads packets over queues. It is fixed, so the same file gives the same results.
 const HASH_SEED: u64 = 0x7469_6465_6761_7465;
@@ -24,7 +24,7 @@ pub(crate) fn classifier(
         classes.push(ClassRules { name: name.clone(), queues, rules });
     }
     let error = match Classifier::new(classes, HASH_SEED) {
-        Ok(classifier) => return Some(classifier),
+        Ok(classifier) => return Some(spread(classifier, tables)),
         Err(error) => error,
     };
     let place = |class: usize, rule: usize| rules(class).and_then(|rules| rules.value.get(rule));
@@ -52,6 +52,16 @@ pub(crate) fn classifier(
     None
 }
 
+/// The same with each class spread over its queues as its table says. What does not fit has been reported.
+fn spread(mut classifier: Classifier, tables: &[Block<ClassTable>]) -> Classifier {
+    for (class, table) in tables.iter().enumerate().filter(|(_, table)| table.spread() != Spread::Flow) {
+        if classifier.set_spread(class, table.spread()).is_err() {
+            unreachable!("classes by code point have two queues");
+        }
+    }
+    classifier
+}
+
 /// The rule in the core's form.
 fn convert(table: &RuleTable) -> Rule {
     fn number<const MIN: u64, const MAX: u64, T: TryFrom<u64>>(at: &Option<At<crate::value::Whole<MIN, MAX>>>) -> Option<T> {
@@ -66,6 +76,7 @@ fn convert(table: &RuleTable) -> Rule {
         source: table.source.as_ref().map(|at| prefix(at.value)),
         destination: table.destination.as_ref().map(|at| prefix(at.value)),
         dscp: table.dscp.as_ref().map(|at| CodePoints::one(at.value.0)),
+        ecn: table.ecn.as_ref().map(|at| at.value.0),
         protocol: table.protocol.as_ref().map(|at| at.value.0),
         source_port: table.source_port.as_ref().map(|at| ports(at.value)),
         destination_port: table.destination_port.as_ref().map(|at| ports(at.value)),

@@ -23,6 +23,7 @@ use std::fmt::Write;
 use std::path::Path;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_cells::{CellRate, Conflict, Mode, SLOT, Ticks};
+use tidegate_core::classifier::Spread;
 use tidegate_core::scheduler::{FlowParameters, ServiceClass};
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
@@ -189,7 +190,11 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         (1, _) if !class.places => String::new(),
         (queues, Some(_)) => format!("{queues} connections"),
         (queues, None) if class.places => format!("places for {}", plural(queues as usize, "call")),
-        (queues, None) => format!("{queues} queues ({})", class.queue_scheduler.name()),
+        (queues, None) => {
+            let is_sorted = |known: &tidegate_core::classifier::Class| known.name == class.name && known.spread == Spread::CodePoint;
+            let by = if policy.classifier().classes().iter().any(is_sorted) { " by code point" } else { "" };
+            format!("{queues} queues{by} ({})", class.queue_scheduler.name())
+        }
     };
     let limit = class.limit.map_or(String::new(), |limit| {
         let each = if class.queues == 1 { "" } else { " each" };

@@ -25,7 +25,7 @@ fn class_of(policy: &Policy, header: &Header) -> String {
 }
 
 fn udp(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), dscp: u8) -> Header {
-    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some(ports) };
+    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some(ports), ..Transport::default() };
     let network = Network::V4 { source: u32::from_be_bytes(source), destination: u32::from_be_bytes(destination), transport };
     Header { ethernet_type: 0x0800, network, ..Header::default() }
 }

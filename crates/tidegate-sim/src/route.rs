@@ -2,15 +2,16 @@
 //!
 //! The header of a flow is classified at every port of its path when the simulation is built; of a capture, every distinct header is. At run time
 //! a packet carries a cursor into one table, and a hop costs one look-up. Behind a port that changes code points or colours, paths part by
-//! colour: a packet that leaves yellow may be classified otherwise from there on than a green one.
+//! colour: a packet that leaves yellow may be classified otherwise from there on than a green one. Code points of congestion notification are not
+//! part of a path, because any port may change them. Where queues depend on them, a hop has a row in a second table.
 
 use crate::id::LinkId;
 use crate::network::Network;
 use crate::source::{Capture, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tidegate_core::classifier::{Header, Network as Layer, Transport};
-use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::classifier::{Classifier, Header, Network as Layer, Transport};
+use tidegate_core::packet::{Colour, Ecn, Flow};
 use tidegate_core::remark::{CodePoint, Remarks};
 
 /// The link of a hop that is the sink.
@@ -22,12 +23,15 @@ pub(crate) const ENDPOINT: u32 = u32::MAX - 1;
 /// Marks the flow of a hop on a reverse path, which acknowledgements take.
 pub(crate) const BACK: u32 = 1 << 31;
 
+/// Marks the queue of a hop that depends on the code point of congestion notification: the other bits are an index into [`Routes::sorted`].
+const BY_CODE_POINT: u32 = 1 << 31;
+
 /// One step of a packet's path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     /// The link, [`SINK`] or [`ENDPOINT`].
     pub link: u32,
-    /// The queue of its port; at an [`ENDPOINT`] the number of the connection.
+    /// The queue of its port, which [`Routes::queue`] reads; at an [`ENDPOINT`] the number of the connection.
     pub queue: Flow,
     /// The number of the link within the path, from 0.
     pub place: u16,
@@ -47,6 +51,11 @@ type Crossing = [(u32, Colour); Remarks::COLOURS];
 /// A hop without a crossing: the next in the table follows, and the colour stays.
 const STRAIGHT: u32 = u32::MAX;
 
+/// The queues of a hop by code point of congestion notification.
+type Sorted = [Flow; CODE_POINTS.len()];
+
+const CODE_POINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+
 /// Where the packets with one header start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variant {
@@ -54,6 +63,8 @@ pub(crate) struct Variant {
     pub cursor: u32,
     /// The colour that the header gives the packet.
     pub colour: Colour,
+    /// The code point of congestion notification that the header has.
+    pub ecn: Ecn,
 }
 
 /// The paths of all flows.
@@ -66,6 +77,10 @@ pub(crate) struct Routes {
     /// By hop, the index of its crossing, or [`STRAIGHT`]; it ends with the last crossing.
     crossing_of: Vec<u32>,
     crossings: Vec<Crossing>,
+    /// The queues of hops that depend on code points of congestion notification.
+    sorted: Vec<Sorted>,
+    /// The crossings of such hops by hop and queue, in order. Classes may differ, and with them what a port changes.
+    sorted_crossings: Vec<((u32, Flow), Crossing)>,
     /// The variants; those of one flow follow each other.
     pub variants: Vec<Variant>,
     /// Each flow's first variant.
@@ -82,6 +97,8 @@ impl Routes {
             parted: Vec::new(),
             crossing_of: Vec::new(),
             crossings: Vec::new(),
+            sorted: Vec::new(),
+            sorted_crossings: Vec::new(),
             variants: Vec::new(),
             first_variant: Vec::new(),
             packet_variants: Vec::new(),
@@ -113,15 +130,18 @@ impl Routes {
             }
             routes.packet_variants.push(packet_variants.into());
         }
+        routes.sorted_crossings.sort_unstable_by_key(|crossing| crossing.0);
+        routes.sorted_crossings.dedup_by_key(|crossing| crossing.0);
         routes.find_streams(network);
         routes
     }
 
     fn add(&mut self, network: &Network, flow: u32, path: &[LinkId], header: &Header, end: (u32, Flow)) {
-        self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header) });
+        let ecn = header.network.ecn();
+        self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header), ecn });
         let tags = network.flows.get(flow as usize).is_some_and(|flow| flow.tagging.is_some());
         let mut way = Way { network, flow, path, end, tags, known: HashMap::new() };
-        self.lead(&mut way, 0, *header);
+        self.lead(&mut way, 0, Header { network: header.network.with_ecn(Ecn::NotEct), ..*header });
     }
 
     /// Adds the path of packets with this header from a place on, and the paths that part from it; returns the first hop.
@@ -137,21 +157,21 @@ impl Routes {
         for (place, &LinkId(number)) in way.path.iter().enumerate().skip(from) {
             let link = &way.network.links[number];
             let comes_as_cells = link.cells && place > 0 && way.network.links[way.path[place - 1].0].carries_cells();
-            let queue = link.port.classifier.classify(&header);
+            let queues = queues(&link.port.classifier, &header);
+            let is_sorted = queues.iter().any(|&queue| queue != queues[0]);
+            let queue = if is_sorted { self.sort(queues) } else { queues[0] };
             let hop = Hop { link: number as u32, queue, place: place as u16, comes_as_cells, comes_one_by_one: false, flow: way.flow };
             self.hops.push(hop);
             if link.rewrites() {
                 let at = self.hops.len() - 1;
-                let class = link.port.classifier.class_of(queue);
-                let crossing = COLOURS.map(|colour| {
-                    let remark = link.port.remarks.of(class, colour);
-                    let remarked = remark.of(header);
-                    // A sender's tag is part of the packet until a code point replaces it.
-                    let keeps = link.carries_cells() || (way.tags && remark.dscp == CodePoint::Keep);
-                    // No port reads the header behind the last link, so no path parts there.
-                    let read = if place + 1 < way.path.len() { remarked } else { header };
-                    (self.lead(way, place + 1, read), if keeps { colour } else { Colour::of(&remarked) })
-                });
+                if is_sorted {
+                    for queue in queues {
+                        let crossing = self.cross(way, place, header, queue);
+                        self.sorted_crossings.push(((at as u32, queue), crossing));
+                    }
+                    return first;
+                }
+                let crossing = self.cross(way, place, header, queue);
                 self.crossing_of.resize(self.hops.len().max(self.crossing_of.len()), STRAIGHT);
                 self.crossing_of[at] = self.crossings.len() as u32;
                 self.crossings.push(crossing);
@@ -164,22 +184,56 @@ impl Routes {
         first
     }
 
+    /// Where packets of this header go on behind a port that rewrites, from this queue.
+    fn cross(&mut self, way: &mut Way<'_>, place: usize, header: Header, queue: Flow) -> Crossing {
+        let link = &way.network.links[way.path[place].0];
+        let class = link.port.classifier.class_of(queue);
+        COLOURS.map(|colour| {
+            let remark = link.port.remarks.of(class, colour);
+            let remarked = remark.of(header);
+            // A sender's tag is part of the packet until a code point replaces it.
+            let keeps = link.carries_cells() || (way.tags && remark.dscp == CodePoint::Keep);
+            // No port reads the header behind the last link, so no path parts there.
+            let read = if place + 1 < way.path.len() { remarked } else { header };
+            (self.lead(way, place + 1, read), if keeps { colour } else { Colour::of(&remarked) })
+        })
+    }
+
+    /// Adds a row of queues by code point, as the queue of a hop.
+    fn sort(&mut self, queues: Sorted) -> Flow {
+        self.sorted.push(queues);
+        Flow(BY_CODE_POINT | (self.sorted.len() - 1) as u32)
+    }
+
+    /// The queue that a packet with this code point of congestion notification joins at a hop.
+    #[inline]
+    pub(crate) fn queue(&self, hop: Hop, ecn: Ecn) -> Flow {
+        if hop.queue.0 & BY_CODE_POINT == 0 { hop.queue } else { self.sorted[(hop.queue.0 & !BY_CODE_POINT) as usize][ecn as usize] }
+    }
+
     /// True if packets that are under way on the paths of `other` find theirs here: only queues, and colours behind ports, differ.
     pub(crate) fn parts_like(&self, other: &Routes) -> bool {
         let hops = |routes: &Routes| routes.hops.iter().map(|hop| (hop.link, hop.place, hop.flow)).collect::<Vec<_>>();
-        let behind = |routes: &Routes, hop| COLOURS.map(|colour| routes.crossing(hop, colour).0);
-        let starts = |routes: &Routes| routes.variants.iter().map(|variant| (variant.cursor, variant.colour)).collect::<Vec<_>>();
+        let behind = |routes: &Routes, hop: u32| {
+            let of = |ecn| routes.queue(routes.hops[hop as usize], ecn);
+            CODE_POINTS.map(of).map(|queue| COLOURS.map(|colour| routes.crossing(hop, queue, colour).0))
+        };
+        let starts =
+            |routes: &Routes| routes.variants.iter().map(|variant| (variant.cursor, variant.colour, variant.ecn)).collect::<Vec<_>>();
         hops(self) == hops(other)
             && starts(self) == starts(other)
             && (0..self.hops.len() as u32).all(|hop| behind(self, hop) == behind(other, hop))
             && (&self.first_variant, &self.packet_variants) == (&other.first_variant, &other.packet_variants)
     }
 
-    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour of a packet there.
-    pub(crate) fn crossing(&self, cursor: u32, colour: Colour) -> (u32, Colour) {
+    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour there of a packet that leaves this queue.
+    pub(crate) fn crossing(&self, cursor: u32, queue: Flow, colour: Colour) -> (u32, Colour) {
         match self.crossing_of.get(cursor as usize) {
             Some(&crossing) if crossing != STRAIGHT => self.crossings[crossing as usize][colour as usize],
-            _ => (cursor + 1, colour),
+            _ => match self.sorted_crossings.binary_search_by_key(&(cursor, queue), |crossing| crossing.0) {
+                Ok(found) => self.sorted_crossings[found].1[colour as usize],
+                Err(_) => (cursor + 1, colour),
+            },
         }
     }
 
@@ -194,10 +248,14 @@ impl Routes {
             // Paths that part at a port are not followed: their packets are collected.
             let follows = hop.place > 0 && self.parted.binary_search(&(index as u32)).is_err();
             let before = if follows { Some(&self.hops[index - 1]) } else { None };
-            let feeder = before.filter(|before| sends_cells(before)).map(|before| (before.link, before.queue.0));
-            let known = feeders.entry((hop.link, hop.queue.0)).or_insert(feeder);
-            if *known != feeder {
-                *known = None;
+            let is_sorted = |hop: &Hop| hop.queue.0 & BY_CODE_POINT != 0;
+            let from_one = before.filter(|before| sends_cells(before) && !is_sorted(before) && !is_sorted(hop));
+            let feeder = from_one.map(|before| (before.link, before.queue.0));
+            for queue in CODE_POINTS.map(|ecn| self.queue(*hop, ecn)) {
+                let known = feeders.entry((hop.link, queue.0)).or_insert(feeder);
+                if *known != feeder {
+                    *known = None;
+                }
             }
         }
         for hop in self.hops.iter_mut().filter(|hop| hop.link < ENDPOINT) {
@@ -213,12 +271,21 @@ impl Routes {
             if matches!(&network.flows[flow].source, Source::Capture(Capture { packets }) if packets.is_empty()) {
                 return Vec::new();
             }
-            let cursor = self.variants[variant as usize].cursor as usize;
-            let hops = self.hops[cursor..].iter().zip(path);
-            hops.map(|(hop, link)| (*link, network.links[link.0].port.classifier.class_of(hop.queue))).collect()
+            let Variant { cursor, ecn, .. } = self.variants[variant as usize];
+            let ecn = if let Source::Tcp(tcp) = &network.flows[flow].source { tcp.ecn.code_point(false) } else { ecn };
+            let hops = self.hops[cursor as usize..].iter().zip(path);
+            hops.map(|(hop, link)| (*link, network.links[link.0].port.classifier.class_of(self.queue(*hop, ecn)))).collect()
         };
         self.first_variant.iter().enumerate().map(of_flow).collect()
     }
+}
+
+/// The queue of packets with this header, by code point of congestion notification.
+fn queues(classifier: &Classifier, header: &Header) -> Sorted {
+    if !classifier.reads_ecn() {
+        return [classifier.classify(header); CODE_POINTS.len()];
+    }
+    CODE_POINTS.map(|ecn| classifier.classify(&Header { network: header.network.with_ecn(ecn), ..*header }))
 }
 
 /// A flow's path while it is being computed.

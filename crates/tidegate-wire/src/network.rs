@@ -5,6 +5,7 @@
 use crate::found::{Found, read_u16};
 use etherparse::{Ipv6HeaderSlice, LaxIpv4Slice};
 use tidegate_core::classifier::{Network, Transport};
+use tidegate_core::packet::Ecn;
 
 /// The Ethernet type of IPv4.
 pub(crate) const IPV4: u16 = 0x0800;
@@ -50,7 +51,12 @@ pub(crate) fn from_ip_payload(found: &mut Found, packet: &[u8]) {
             Network::V4 {
                 source: u32::from_be_bytes(fixed.source()),
                 destination: u32::from_be_bytes(fixed.destination()),
-                transport: transport(fixed.dcp().value(), fragment, v4.payload_ip_number().0, v4.payload().payload),
+                transport: transport(
+                    fixed.dcp().value() << 2 | fixed.ecn().value(),
+                    fragment,
+                    v4.payload_ip_number().0,
+                    v4.payload().payload,
+                ),
             }
         }),
         Some(6) => Ipv6HeaderSlice::from_slice(packet).ok().map(|fixed| {
@@ -58,7 +64,7 @@ pub(crate) fn from_ip_payload(found: &mut Found, packet: &[u8]) {
             Network::V6 {
                 source: u128::from_be_bytes(fixed.source()),
                 destination: u128::from_be_bytes(fixed.destination()),
-                transport: transport(fixed.dscp().value(), fragment, protocol, payload),
+                transport: transport(fixed.dscp().value() << 2 | fixed.ecn().value(), fragment, protocol, payload),
             }
         }),
         _ => None,
@@ -105,12 +111,13 @@ struct Fragment {
     later: bool,
 }
 
-fn transport(dscp: u8, fragment: Fragment, protocol: u8, payload: &[u8]) -> Transport {
+fn transport(traffic_class: u8, fragment: Fragment, protocol: u8, payload: &[u8]) -> Transport {
     /// TCP, UDP, DCCP, SCTP and UDP-Lite all begin with source and destination port.
     const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
     let mut ports = None;
     if !fragment.later && WITH_PORTS.contains(&protocol) {
         ports = read_u16(payload, 0).zip(read_u16(payload, 2));
     }
-    Transport { dscp, protocol, fragment: fragment.any, ports }
+    let (dscp, ecn) = (traffic_class >> 2, Ecn::from_bits(traffic_class));
+    Transport { dscp, ecn, protocol, fragment: fragment.any, ports }
 }

@@ -30,6 +30,7 @@ mod tests {
     use crate::network::IPV6_HEADER;
     use etherparse::PacketBuilder;
     use tidegate_core::classifier::{Network, Transport};
+    use tidegate_core::packet::Ecn;
 
     fn ipv4_udp() -> Vec<u8> {
         let mut packet = Vec::new();
@@ -51,7 +52,7 @@ mod tests {
         Network::V4 {
             source: 0x0a00_0001,
             destination: 0x0a00_0002,
-            transport: Transport { dscp: 46, protocol: 17, fragment: false, ports: Some((5004, 6000)) },
+            transport: Transport { dscp: 46, protocol: 17, fragment: false, ports: Some((5004, 6000)), ..Transport::default() },
         }
     }
 
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn ipv6_extension_headers_are_skipped() {
         // Hop-by-hop options, then a fragment header (offset 0, more fragments), then UDP.
-        let mut ip = vec![0x6e, 0x20, 0, 0, 0, 24, 0, 64]; // version 6, DSCP 0b111000 = 56
+        let mut ip = vec![0x6e, 0x20, 0, 0, 0, 24, 0, 64]; // version 6, DSCP 0b111000 = 56, ECT(0)
         ip.extend_from_slice(&[1; 16]);
         ip.extend_from_slice(&[2; 16]);
         ip.extend_from_slice(&[44, 0, 1, 4, 0, 0, 0, 0]);
@@ -122,9 +123,9 @@ mod tests {
             Network::V6 { transport, .. } => transport,
             _ => panic!("not IPv6"),
         };
-        assert_eq!(parsed(&ip), Transport { dscp: 56, protocol: 17, fragment: true, ports: Some((5004, 6000)) });
+        assert_eq!(parsed(&ip), Transport { dscp: 56, ecn: Ecn::Ect0, protocol: 17, fragment: true, ports: Some((5004, 6000)) });
         ip[40 + 8 + 3] = 8 | 1; // the same at offset 8
-        assert_eq!(parsed(&ip), Transport { dscp: 56, protocol: 17, fragment: true, ports: None });
+        assert_eq!(parsed(&ip), Transport { dscp: 56, ecn: Ecn::Ect0, protocol: 17, fragment: true, ports: None });
     }
 
     #[test]

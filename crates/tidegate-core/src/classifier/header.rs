@@ -1,6 +1,6 @@
 //! The header of a packet: what rules look at, and the colour that a packet brings along.
 
-use crate::packet::Colour;
+use crate::packet::{Colour, Ecn};
 
 /// The fields of a frame that rules look at. The parser fills it in, once per packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -66,6 +66,25 @@ impl Network {
             Network::V4 { transport, .. } | Network::V6 { transport, .. } => Some(transport),
         }
     }
+
+    /// The code point of congestion notification; Not-ECT if this is not IP.
+    #[inline]
+    pub const fn ecn(&self) -> Ecn {
+        match self.transport() {
+            Some(transport) => transport.ecn,
+            None => Ecn::NotEct,
+        }
+    }
+
+    /// The same with another code point of congestion notification, if this is IP.
+    #[inline]
+    pub const fn with_ecn(mut self, ecn: Ecn) -> Network {
+        match &mut self {
+            Network::Other => {}
+            Network::V4 { transport, .. } | Network::V6 { transport, .. } => transport.ecn = ecn,
+        }
+        self
+    }
 }
 
 /// What the two IP versions have in common.
@@ -73,6 +92,8 @@ impl Network {
 pub struct Transport {
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
+    /// Code point of congestion notification.
+    pub ecn: Ecn,
     /// Protocol number of the transport layer, past any IPv6 extension headers.
     pub protocol: u8,
     /// True for every fragment of a fragmented datagram, the first included.

@@ -1,6 +1,7 @@
 //! Rules: conditions on the fields of a header, all of which have to hold.
 
 use super::header::{Header, Network, Transport};
+use crate::packet::Ecn;
 use core::fmt;
 
 /// A condition on headers. Every field that is given has to match; a rule of nothing matches every packet.
@@ -24,6 +25,8 @@ pub struct Rule {
     pub destination: Option<Prefix>,
     /// [`Transport::dscp`].
     pub dscp: Option<CodePoints>,
+    /// [`Transport::ecn`].
+    pub ecn: Option<Ecn>,
     /// [`Transport::protocol`].
     pub protocol: Option<u8>,
     /// Source port. Never matches the later fragments of a datagram.
@@ -50,6 +53,7 @@ impl Rule {
             && self.source.is_none_or(|prefix| prefix.contains_source(&header.network))
             && self.destination.is_none_or(|prefix| prefix.contains_destination(&header.network))
             && self.dscp.is_none_or(|set| transport.is_some_and(|transport| set.contains(transport.dscp)))
+            && is(self.ecn, transport.map(|transport| transport.ecn))
             && is(self.protocol, transport.map(|transport| transport.protocol))
             && self.source_port.is_none_or(|range| ports.is_some_and(|(source, _)| range.contains(source)))
             && self.destination_port.is_none_or(|range| ports.is_some_and(|(_, destination)| range.contains(destination)))
@@ -87,6 +91,7 @@ impl Rule {
             && prefix_covers(self.source, other.source)
             && prefix_covers(self.destination, other.destination)
             && dscp_covers
+            && is(self.ecn, other.ecn)
             && is(self.protocol, other.protocol)
             && range_covers(self.source_port, other.source_port)
             && range_covers(self.destination_port, other.destination_port)
@@ -101,6 +106,7 @@ impl Rule {
         self.source.is_some()
             || self.destination.is_some()
             || self.dscp.is_some()
+            || self.ecn.is_some()
             || self.protocol.is_some()
             || self.source_port.is_some()
             || self.destination_port.is_some()
@@ -332,6 +338,7 @@ mod tests {
             rules.push(Rule { destination_port: source_port, ..none });
         }
         rules.extend([0b1, 0b11, 0b110, 0b10, u64::MAX].map(|set| Rule { dscp: Some(CodePoints(set)), ..none }));
+        rules.extend([Ecn::Ect1, Ecn::Ce].map(|ecn| Rule { ecn: Some(ecn), ..none }));
         rules.extend([6, 17].map(|protocol| Rule { protocol: Some(protocol), ..none }));
         rules.extend([true, false].map(|fragment| Rule { fragment: Some(fragment), ..none }));
         rules.extend([0x800, 0x86DD].map(|kind| Rule { ethernet_type: Some(kind), ..none }));
@@ -354,6 +361,7 @@ mod tests {
         let mut edits: Vec<Edit> = Vec::new();
         for value in 0..4u8 {
             edits.push(Box::new(move |parts| parts.transport.dscp = value));
+            edits.push(Box::new(move |parts| parts.transport.ecn = Ecn::from_bits(value)));
             edits.push(Box::new(move |parts| parts.header.vlan = Some(value.into())));
             edits.push(Box::new(move |parts| parts.header.vlan_priority = Some(value)));
             edits.push(Box::new(move |parts| parts.header.mpls_label = Some(value.into())));

@@ -23,6 +23,7 @@ const HAS_PORTS: u64 = 1 << 47;
 const IS_V4: u64 = 1 << 48;
 const IS_V6: u64 = 1 << 49;
 const IS_IP: u64 = 1 << 50;
+const ECN_SHIFT: u32 = 51;
 // Word 5.
 const ETHERNET_TYPE_SHIFT: u32 = 0;
 const VLAN_SHIFT: u32 = 16;
@@ -226,6 +227,7 @@ fn key_of(header: &Header) -> Key {
     }
     if let Some(transport) = header.transport() {
         key[4] |= u64::from(transport.protocol) << PROTOCOL_SHIFT | u64::from(transport.dscp & 63) << DSCP_SHIFT;
+        key[4] |= u64::from(transport.ecn.bits()) << ECN_SHIFT;
         if transport.fragment {
             key[4] |= IS_FRAGMENT;
         }
@@ -275,6 +277,9 @@ fn ternary(rule: &Rule) -> (Key, Key, bool) {
     }
     if let Some(protocol) = rule.protocol {
         want(4, IS_IP | 0xFF << PROTOCOL_SHIFT, IS_IP | u64::from(protocol) << PROTOCOL_SHIFT);
+    }
+    if let Some(ecn) = rule.ecn {
+        want(4, IS_IP | 3 << ECN_SHIFT, IS_IP | u64::from(ecn.bits()) << ECN_SHIFT);
     }
     if let Some(fragment) = rule.fragment {
         want(4, IS_IP | IS_FRAGMENT, IS_IP | if fragment { IS_FRAGMENT } else { 0 });

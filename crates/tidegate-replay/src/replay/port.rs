@@ -9,13 +9,13 @@ use super::watcher::{Frame, LOST, Watcher};
 use crate::capture::{Interface, Record};
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
 use tidegate_atm::reassembly::Delivery;
-use tidegate_core::classifier::Classifier;
+use tidegate_core::classifier::{Classifier, Header};
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
 use tidegate_core::port::{Counters, Port, PortSetup, Switched, Transition, Transmission, Unbalanced};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Link, LossStream};
-use tidegate_wire::{LinkType, ecn, parse};
+use tidegate_wire::parse;
 
 /// What a replay sends its packets through.
 #[derive(Clone, Debug)]
@@ -160,8 +160,8 @@ impl ReplayPort {
     }
 
     /// The code point of a frame, if the port has an AQM that may mark it.
-    pub(super) fn ecn(&self, link: LinkType, frame: &[u8]) -> Ecn {
-        if matches!(self, ReplayPort::Packets(port) if port.has_aqm()) { ecn(link, frame) } else { Ecn::NotEct }
+    pub(super) fn ecn(&self, header: &Header) -> Ecn {
+        if matches!(self, ReplayPort::Packets(port) if port.has_aqm()) { header.network.ecn() } else { Ecn::NotEct }
     }
 
     pub(super) fn offer(&mut self, packet: Packet<Box<Frame>>, watcher: &mut Watcher) {

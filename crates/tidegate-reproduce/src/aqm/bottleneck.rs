@@ -136,7 +136,7 @@ impl Discipline {
 
 /// The header of a flow from this port.
 fn header(port: u16) -> Header {
-    let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((port, 1)) };
+    let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((port, 1)), ..Transport::default() };
     let network = Layer::V4 { source: 1, destination: 2, transport };
     Header { network, ethernet_type: 0x800, ..Header::default() }
 }

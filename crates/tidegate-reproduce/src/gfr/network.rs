@@ -303,7 +303,7 @@ impl Case {
             links.push(link(format!("out {source}"), second, receiver, quarter, access(), false));
             links.push(link(format!("from {source}"), receiver, second, quarter, access(), false));
             links.push(link(format!("to {source}"), first, sender, quarter, access(), false));
-            let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((1, 2)) };
+            let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((1, 2)), ..Transport::default() };
             let network = Layer::V4 { source: address(source), destination: 1, transport };
             flows.push(FlowSpec {
                 name: format!("source {source}"),

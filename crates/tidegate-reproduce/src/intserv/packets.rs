@@ -23,7 +23,7 @@ pub fn dscp(service: ServiceClass, marked: bool) -> u8 {
 
 /// The header of the packets of a flow: its source address tells it apart.
 pub fn header(flow: usize, service: ServiceClass, marked: bool) -> Header {
-    let transport = Transport { dscp: dscp(service, marked), protocol: 17, fragment: false, ports: Some((1, 2)) };
+    let transport = Transport { dscp: dscp(service, marked), protocol: 17, fragment: false, ports: Some((1, 2)), ..Transport::default() };
     let network = Layer::V4 { source: address(flow), destination: 1, transport };
     Header { network, ethernet_type: 0x800, ..Header::default() }
 }

@@ -15,7 +15,7 @@ pub struct AqmTable {
     #[schemars(extend("examples" = ["codel"]))]
     pub kind: At<AqmName>,
     /// The delay in the queue that it aims at.
-    #[schemars(extend("default" = "5 ms, 15 ms for `pie`; at least the time of one and a half of the longest frames", "examples" = ["15 ms"]))]
+    #[schemars(extend("default" = "5 ms, 15 ms for `pie` and `dualpi2`; at least the time of one and a half of the longest frames", "examples" = ["15 ms"]))]
     pub target: Option<At<Duration>>,
     /// How long delays may stay above the target before anything is dropped or marked: the round-trip time of the longest paths.
     #[schemars(extend("default" = "100 ms, and as much more as the target is above 5 ms", "examples" = ["300 ms"]))]
@@ -35,14 +35,14 @@ pub struct AqmTable {
     /// With `mark_above` or `ce_threshold`: whether they hold for packets of L4S alone (ECT(1)).
     #[schemars(extend("default" = false))]
     pub ect1_only: Option<At<bool>>,
-    /// For `pie`: the time between two updates of the probability with which packets are dropped or marked.
-    #[schemars(extend("default" = "15 ms", "examples" = ["7.5 ms"]))]
+    /// For `pie` and `dualpi2`: the time between two updates of the probability with which packets are dropped or marked.
+    #[schemars(extend("default" = "15 ms; 16 ms for `dualpi2`", "examples" = ["7.5 ms"]))]
     pub update_period: Option<At<Duration>>,
-    /// For `pie`: how strongly the probability follows the distance of the delay from the target, in probability per second of delay.
-    #[schemars(extend("default" = "0.125 Hz", "examples" = ["0.25 Hz"]))]
+    /// For `pie` and `dualpi2`: how strongly the probability follows the distance of the delay from the target, in probability per second of delay.
+    #[schemars(extend("default" = "0.125 Hz; 0.16 Hz for `dualpi2`", "examples" = ["0.25 Hz"]))]
     pub alpha: Option<At<Gain>>,
-    /// For `pie`: how strongly the probability follows the trend of the delay.
-    #[schemars(extend("default" = "1.25 Hz", "examples" = ["2.5 Hz"]))]
+    /// For `pie` and `dualpi2`: how strongly the probability follows the trend of the delay.
+    #[schemars(extend("default" = "1.25 Hz; 3.2 Hz for `dualpi2`", "examples" = ["2.5 Hz"]))]
     pub beta: Option<At<Gain>>,
     /// For `pie`: for how long after a quiet time nothing is dropped or marked.
     #[schemars(extend("default" = "150 ms", "examples" = ["100 ms"]))]
@@ -50,7 +50,8 @@ pub struct AqmTable {
     /// For `pie`: up to this probability packets are marked; above it they are dropped even if they could be marked.
     #[schemars(extend("default" = "10 %", "examples" = ["25 %"]))]
     pub ecn_limit: Option<At<Ratio>>,
-    /// For `pie`: whether drops that would come soon after one another, or late, are moved apart (RFC 8033, section 5.4).
+    /// For `pie`: whether drops that would come soon after one another, or late, are moved apart (RFC 8033, section 5.4). For `dualpi2`: whether signals
+    /// are spread evenly, in place of drawn.
     #[schemars(extend("default" = true))]
     pub derandomise: Option<At<bool>>,
     /// For `pie`: whether a delay above 250 ms raises the probability by 2 % more with each update, as Linux has it.
@@ -74,6 +75,18 @@ pub struct AqmTable {
     /// For `red`, `adaptive-red` and `wred`: whether packets that can be marked are marked beyond the upper threshold, too, in place of dropped.
     #[schemars(extend("default" = false))]
     pub mark_above_max: Option<At<bool>>,
+    /// For `dualpi2`: the factor between the probability of marks of L4S traffic and the root of that of the rest. 2 gives senders of both equal rates.
+    #[schemars(extend("default" = 2))]
+    pub coupling: Option<At<Whole<1, 255>>>,
+    /// For `dualpi2`: packets of L4S that have waited longer are marked.
+    #[schemars(extend("default" = "1 ms", "examples" = ["0.8 ms"]))]
+    pub step: Option<At<Duration>>,
+    /// For `dualpi2`: within this time beyond the step the probability of a mark rises to 1.
+    #[schemars(extend("default" = "0 s: at once", "examples" = ["0.4 ms"]))]
+    pub ramp: Option<At<Duration>>,
+    /// For `dualpi2`: whether in overload the queue grows, in place of drops of L4S traffic.
+    #[schemars(extend("default" = false))]
+    pub delay_on_saturation: Option<At<bool>>,
 }
 
 /// How likely a packet is to be dropped or marked, by the average queue: never below `min`, `probability` just below `max`.

@@ -4,7 +4,7 @@ use super::{
     AqmTable, BufferTable, CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable,
     ShapeTable,
 };
-use crate::choice::{AqmName, LateName, SchedulerName, ServiceClassName};
+use crate::choice::{AqmName, LateName, SchedulerName, ServiceClassName, SpreadName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
 use crate::value::{At, Block, Bytes, Name, Or, Whole};
@@ -93,7 +93,7 @@ member! {
         pub rules: Option<Block<Vec<Block<RuleTable>>>>,
         /// The number of queues its packets are spread over, by a hash of addresses, protocol and ports, so that each transport flow stays
         /// in order and heavy ones do not hurt light ones.
-        #[schemars(extend("default" = 1, "examples" = [1024]))]
+        #[schemars(extend("default" = "1; 2 with `spread = \"code-point\"`", "examples" = [1024]))]
         pub queues: Option<At<Whole<1, 1_048_576>>>,
         /// For `intserv` above: the number of calls that the class has room for, in place of `queues`. Each has a queue of its own, which the scheduler
         /// above serves as a member by itself, with the service and the rate that admission gives the call. Places that no `calls` use get best effort.
@@ -105,8 +105,17 @@ member! {
         #[schemars(extend("default" = "none: the class is for no calls", "examples" = ["5 ms"]))]
         pub budget: Option<At<Duration>>,
         /// The order of service among the queues of the class, if it has several.
-        #[schemars(extend("default" = "drr"))]
+        #[schemars(extend("default" = "drr; dual-queue with `spread = \"code-point\"`"))]
         pub queue_scheduler: Option<At<SchedulerName>>,
+        /// What decides on the queue of a packet, if the class has several.
+        #[schemars(extend("default" = "flow; code-point with the AQM `dualpi2`", "examples" = ["code-point"]))]
+        pub spread: Option<At<SpreadName>>,
+        /// For `queue_scheduler = "sparse-round-robin"`: what a queue may send per turn, in bytes on the wire. A smaller one serves small packets sooner.
+        #[schemars(extend("default" = "the longest frame, overhead included", "examples" = ["300 B"]))]
+        pub quantum: Option<At<Bytes>>,
+        /// For `queue_scheduler = "dual-queue"`: what the classic queue gets while both are backlogged, in percent.
+        #[schemars(extend("default" = 10))]
+        pub classic_share: Option<At<Whole<1, 50>>>,
         /// Guaranteed rate on the wire, not above the shape of the class or of a group above it.
         #[schemars(extend("examples" = ["2 Mbit/s"]))]
         pub rate: Option<At<Rate>>,

@@ -292,14 +292,14 @@ fn take_marked(rules: &mut Vec<Block<RuleTable>>) {
 
 /// The values of a rule without their places.
 fn fields(rule: &RuleTable) -> String {
-    let RuleTable { dscp, protocol, source, destination, source_port, destination_port, fragment, vlan, vlan_priority, .. } = rule;
+    let RuleTable { dscp, ecn, protocol, source, destination, source_port, destination_port, fragment, vlan, vlan_priority, .. } = rule;
     let RuleTable { ethernet_type, mpls_label, mpls_traffic_class, .. } = rule;
     fn value<T: std::fmt::Debug>(at: &Option<At<T>>) -> String {
         format!("{:?};", at.as_ref().map(|at| &at.value))
     }
     let ends = value(source) + &value(destination) + &value(source_port) + &value(destination_port) + &value(protocol);
     let frame = value(vlan) + &value(vlan_priority) + &value(ethernet_type) + &value(mpls_label) + &value(mpls_traffic_class);
-    value(dscp) + &ends + &value(fragment) + &frame
+    value(dscp) + &value(ecn) + &ends + &value(fragment) + &frame
 }
 
 /// Carries marks in code points: within the packet's own class of assured forwarding, or within that of the service.

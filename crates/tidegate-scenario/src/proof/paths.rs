@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::quantity::NoBound;
 use tidegate_core::classifier::Header;
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Ecn};
 use tidegate_core::remark::{CodePoint, Remarks};
 use tidegate_core::units::Overhead;
 use tidegate_sim::source::Capture;
-use tidegate_sim::tcp::{Application, Transfers};
+use tidegate_sim::tcp::{Application, EcnMode, Transfers};
 use tidegate_sim::{Arrivals, FlowSpec, LinkId, Source, reversed};
 
 const COLOURS: [Colour; Remarks::COLOURS] = [Colour::Green, Colour::Yellow, Colour::Red];
@@ -89,7 +89,7 @@ pub(super) fn strands(ports: &mut Queues<'_>) -> Result<Vec<Strand>, String> {
         } else {
             shaped(flow, first.overhead(), lengths, &wire, || arrivals::of_source(&flow.source, &wire))
         };
-        for way in paths(ports, &flow.path, flow.header, flow.tagging.is_some())? {
+        for way in paths(ports, &flow.path, flow.header, flow.tagging.is_some(), code_points(&flow.source, &flow.header))? {
             strands.push(Strand { arrival: arrival.clone(), ..strand(&flow.path, way) });
         }
         if let Source::Tcp(tcp) = &flow.source {
@@ -98,7 +98,7 @@ pub(super) fn strands(ports: &mut Queues<'_>) -> Result<Vec<Strand>, String> {
             let requests =
                 if let Application::Transfers(Transfers { request: Some(bytes), .. }) = tcp.application { bytes } else { tcp.headers };
             let lengths = (tcp.headers.min(requests), ports.longest_frame(back[0]));
-            for way in paths(ports, back, reversed(&flow.header), false)? {
+            for way in paths(ports, back, reversed(&flow.header), false, &[Ecn::NotEct])? {
                 let (arrival, wire) = (arrival.clone(), wire.clone());
                 strands.push(Strand { is_back: true, wire, lengths, arrival, ..strand(back, way) });
             }
@@ -132,7 +132,9 @@ fn of_capture(ports: &mut Queues<'_>, flow: &FlowSpec, capture: &Capture) -> Res
     for (index, packet) in capture.packets.iter().enumerate() {
         let ways = match known.entry(packet.header) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(paths(ports, &flow.path, packet.header, flow.tagging.is_some())?),
+            Entry::Vacant(new) => {
+                new.insert(paths(ports, &flow.path, packet.header, flow.tagging.is_some(), code_points(&flow.source, &packet.header))?)
+            }
         };
         for way in ways.iter() {
             let number = *number_of.entry(way.clone()).or_insert_with(|| {
@@ -155,8 +157,26 @@ struct Way {
     classes: Vec<usize>,
 }
 
-/// All ways that packets with this header may take.
-fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) -> Result<Vec<Way>, String> {
+/// The code points of congestion notification that a flow's packets may have on their way. Where any may be marked, CE is one.
+fn code_points(source: &Source, header: &Header) -> &'static [Ecn] {
+    let sent = match source {
+        Source::Tcp(tcp) => match tcp.ecn {
+            EcnMode::Off => Ecn::NotEct,
+            EcnMode::L4s => Ecn::Ect1,
+            EcnMode::Classic | EcnMode::Dctcp | EcnMode::Accurate => Ecn::Ect0,
+        },
+        _ => header.network.ecn(),
+    };
+    match sent {
+        Ecn::NotEct => &[Ecn::NotEct],
+        Ecn::Ect0 => &[Ecn::NotEct, Ecn::Ect0, Ecn::Ce],
+        Ecn::Ect1 => &[Ecn::NotEct, Ecn::Ect1, Ecn::Ce],
+        Ecn::Ce => &[Ecn::Ce],
+    }
+}
+
+/// All ways that packets with this header, and each of these code points of congestion notification, may take.
+fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool, ecn: &[Ecn]) -> Result<Vec<Way>, String> {
     let colour = Colour::of(&header);
     let colours = if tags { COLOURS.to_vec() } else { vec![colour] };
     let mut under_way: Vec<(Way, Header, Colour)> = colours.into_iter().map(|colour| (Way::default(), header, colour)).collect();
@@ -164,7 +184,12 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) ->
         let states = ports.states(link).to_vec();
         let carries_cells = ports.overheads(link).any(|overhead| overhead == Overhead::Aal5);
         let mut next: Vec<(Way, Header, Colour)> = Vec::new();
-        for (mut way, header, colour) in under_way {
+        let reads_ecn = states.iter().any(|policy| policy.classifier().reads_ecn());
+        let ecn = if reads_ecn { ecn } else { &[Ecn::NotEct] };
+        let seen = |header: Header| ecn.iter().map(move |&ecn| Header { network: header.network.with_ecn(ecn), ..header });
+        for (mut way, header, colour) in
+            under_way.iter().flat_map(|(way, header, colour)| seen(*header).map(move |header| (way.clone(), header, *colour)))
+        {
             let (class, queue) = class_and_queue(states[0], &header);
             way.classes.push(class);
             way.queues.push(ports.number(link, class, queue));
@@ -173,7 +198,7 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool) ->
             let leaving = COLOURS.into_iter().filter(|&leaves| recolours || leaves == colour);
             for (leaves, policy) in leaving.flat_map(|leaves| states.iter().map(move |policy| (leaves, policy))) {
                 let remark = policy.remarks().of(class_and_queue(policy, &header).0, leaves);
-                let remarked = remark.of(header);
+                let remarked = remark.of(Header { network: header.network.with_ecn(Ecn::NotEct), ..header });
                 let decides = policy.classes.iter().any(|class| class.police.is_some()) && !carries_cells;
                 let keeps = carries_cells || (policy.remarks().is_empty() && !decides) || (tags && remark.dscp == CodePoint::Keep);
                 let way = (way.clone(), remarked, if keeps { leaves } else { Colour::of(&remarked) });

@@ -11,7 +11,7 @@ use crate::value::{At, Block};
 use tidegate_bounds::curve::Arrival;
 use tidegate_core::dwcs::Request;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{FlowParameters, Parameter, Profile, ServiceClass};
+use tidegate_core::scheduler::{FlowParameters, Parameter, Profile, QueueOptions, ServiceClass};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 
@@ -140,6 +140,8 @@ pub(crate) struct Leaf {
     pub given: Given,
     pub queues: u32,
     pub queue_scheduler: SchedulerKind,
+    /// What that scheduler is told beside.
+    pub options: QueueOptions,
     /// True if each queue is a place for a call: a member of the scheduler above by itself.
     pub places: bool,
     /// The most that its policer lets pass, if that discards.

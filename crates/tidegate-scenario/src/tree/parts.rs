@@ -71,7 +71,7 @@ impl Tree {
             if class.has_node() && queues > 1 {
                 let rate = self.rate_of_queues(index);
                 let node = NodeSpec::new(Some(parent), class.queue_scheduler, rate, parameters);
-                nodes.push(NodeSpec { shape: class.given.shape, ..node });
+                nodes.push(NodeSpec { shape: class.given.shape, queue: class.options, ..node });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }

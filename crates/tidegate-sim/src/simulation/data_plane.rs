@@ -43,6 +43,13 @@ impl DataPlane<'_> {
         self.flows.routes.hops[cursor as usize]
     }
 
+    /// The hop, and the queue that a packet of this code point joins there.
+    #[inline]
+    fn hop_and_queue(&self, meta: PacketMeta) -> (Hop, Flow) {
+        let hop = self.hop(meta.cursor);
+        (hop, self.flows.routes.queue(hop, meta.ecn()))
+    }
+
     /// The first packet of a list reaches the far end of its link. Returns it if that is an end of its connection.
     #[inline]
     pub(super) fn land(&mut self, now: u64, list: usize) -> Option<(Hop, InTransit)> {
@@ -72,7 +79,7 @@ impl DataPlane<'_> {
     /// A packet reaches the port of its hop.
     #[inline]
     pub(super) fn arrive(&mut self, now: u64, mut packet: InTransit) {
-        let hop = self.hop(packet.meta.cursor);
+        let (hop, queue) = self.hop_and_queue(packet.meta);
         let link = hop.link as usize;
         let LinkState { port, rest, .. } = &mut self.links[link];
         let port = match port {
@@ -80,8 +87,8 @@ impl DataPlane<'_> {
                 if packet.meta.is_ecn_capable() && packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above) {
                     rest.meter.ce_marked(hop.queue, packet.length);
                 }
-                return match port.enqueue(now, hop.queue, packet.length, packet.colour, &mut rest.meter) {
-                    Ok((start, finish)) => self.transmit(link, packet, start, finish),
+                return match port.enqueue(now, queue, packet.length, packet.colour, &mut rest.meter) {
+                    Ok((start, finish)) => self.transmit(link, queue, packet, start, finish),
                     Err(reason) => self.flows.drop_at_port(packet.meta, packet.length, reason),
                 };
             }
@@ -94,9 +101,9 @@ impl DataPlane<'_> {
                     watch.meter.ce_marked(hop.queue, packet.length);
                 }
                 if let Some(admission) = &mut self.admission {
-                    admission.renew(now, link, hop.queue, packets);
+                    admission.renew(now, link, queue, packets);
                 }
-                packets.offer_packet(packet.at_port(now, hop.queue), &mut watch);
+                packets.offer_packet(packet.at_port(now, queue), &mut watch);
                 if *busy_until <= now {
                     self.serve(now, link);
                 } else if self.agenda.port(port.slot) == NEVER && packets.occupancy().packets() > 0 {
@@ -108,7 +115,7 @@ impl DataPlane<'_> {
                 self.arrive_as_cells(now, pace, packet);
             }
             PortKind::Adapter(adapter) => {
-                adapter.arrive(now, hop.queue, packet, rest.mark_above, &mut watch);
+                adapter.arrive(now, queue, packet, rest.mark_above, &mut watch);
                 self.agenda.set_port(port.slot, adapter.next());
             }
         }
@@ -117,14 +124,14 @@ impl DataPlane<'_> {
     /// The first cell of a packet reaches the port of its hop; the others follow at this pace.
     fn arrive_as_cells(&mut self, now: u64, pace: u64, mut packet: InTransit) {
         let cursor = packet.meta.cursor;
-        let (hop, goes_on) = (self.hop(cursor), self.hop(cursor + 1).comes_one_by_one);
+        let ((hop, queue), goes_on) = (self.hop_and_queue(packet.meta), self.hop(cursor + 1).comes_one_by_one);
         let LinkState { port: LinkPort::Driven(port), rest, .. } = &mut self.links[hop.link as usize] else { return };
         let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
         if packet.meta.mark_if_congested(cells.port().occupancy().bytes(), rest.mark_above) {
             rest.meter.ce_marked(hop.queue, packet.length);
         }
         let InTransit { meta: tag, length, colour } = packet;
-        cells.push(hop.queue, Train { tag, length, colour, first: now, pace, goes_on });
+        cells.push(queue, Train { tag, length, colour, first: now, pace, goes_on });
         self.agenda.update_port(*slot, cells.next());
     }
 
@@ -137,7 +144,7 @@ impl DataPlane<'_> {
         let transition = Transition::prepare(port, link.port.clone());
         rest.meter.expect(transition.classifier(), names);
         let routes = self.flows.routes;
-        let reclassify = |_: &Packet<()>, meta: &PacketMeta| Some(routes.hops[meta.cursor as usize].queue);
+        let reclassify = |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hops[meta.cursor as usize], packet.ecn));
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut watch);
         let wake = if port.occupancy().packets() > 0 { now.max(*busy_until) } else { NEVER };
@@ -158,17 +165,17 @@ impl DataPlane<'_> {
                     let (start, finish) = (start.picoseconds(), finish.picoseconds());
                     *busy_until = finish;
                     let more = port.occupancy().packets() > 0;
-                    let packet = InTransit::from_port(&packet);
+                    let (queue, packet) = (packet.flow, InTransit::from_port(&packet));
                     if let Some(admission) = &mut self.admission {
                         let hop = self.flows.routes.hops[packet.meta.cursor as usize];
                         if hop.flow & BACK == 0 {
                             admission.measure(start, link, u64::from(hop.flow), 8 * packet.length);
-                            if port.occupancy().flow_packets(hop.queue) > 0 {
-                                admission.renew(now, link, hop.queue, port);
+                            if port.occupancy().flow_packets(queue) > 0 {
+                                admission.renew(now, link, queue, port);
                             }
                         }
                     }
-                    self.transmit(link, packet, start, finish);
+                    self.transmit(link, queue, packet, start, finish);
                     if more { finish } else { NEVER }
                 }
                 Next::WaitUntil(time) => time.picoseconds(),
@@ -262,17 +269,18 @@ impl DataPlane<'_> {
     /// A cell is on its way to the next port of cells, as one of a whole packet or not.
     fn pass_cell(&mut self, link: usize, mut cell: Departure<PacketMeta>) {
         cell.tag.cursor += 1;
-        let [hop, next] = [0, 1].map(|ahead| self.hop(cell.tag.cursor + ahead));
+        let ((hop, queue), next) = (self.hop_and_queue(cell.tag), self.hop(cell.tag.cursor + 1));
         let at = cell.finish + self.links[link].propagation;
         let LinkPort::Driven(port) = &mut self.links[hop.link as usize].port else { return };
         let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
-        cells.push_cell(hop.queue, at, cell, next.comes_one_by_one);
+        cells.push_cell(queue, at, cell, next.comes_one_by_one);
         self.agenda.update_port(*slot, cells.next());
     }
 
     fn adapter_sent(&mut self, link: usize, cell: AdapterCell) {
         let AdapterCell { frame, number, cells, finish, is_last, is_whole } = cell;
-        let (cursor, colour) = self.crossing(link, frame.meta.cursor, frame.colour);
+        let (_, queue) = self.hop_and_queue(frame.meta);
+        let (cursor, colour) = self.crossing(link, queue, frame.meta.cursor, frame.colour);
         let InTransit { meta, length, .. } = frame;
         let hop = self.hop(cursor);
         if is_last && !is_whole {
@@ -290,20 +298,20 @@ impl DataPlane<'_> {
         }
     }
 
-    /// Sends a packet along a link, to the next port or to its sink.
+    /// Sends a packet that leaves this queue along a link, to the next port or to its sink.
     #[inline]
-    fn transmit(&mut self, link: usize, packet: InTransit, start: u64, finish: u64) {
-        let (cursor, colour) = self.crossing(link, packet.meta.cursor, packet.colour);
+    fn transmit(&mut self, link: usize, queue: Flow, packet: InTransit, start: u64, finish: u64) {
+        let (cursor, colour) = self.crossing(link, queue, packet.meta.cursor, packet.colour);
         // Where cells contend, the arrival of the first cell counts.
         let leaves = if self.hop(cursor).comes_as_cells { start + self.links[link].rest.pace } else { finish };
         self.forward(link, InTransit { colour, ..packet.at(cursor) }, leaves);
     }
 
-    /// The next hop of a packet that leaves a port in this colour, and its colour there.
+    /// The next hop of a packet that leaves this queue in this colour, and its colour there.
     #[inline]
-    fn crossing(&self, link: usize, cursor: u32, colour: Colour) -> (u32, Colour) {
+    fn crossing(&self, link: usize, queue: Flow, cursor: u32, colour: Colour) -> (u32, Colour) {
         match &self.links[link].port {
-            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, colour),
+            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, queue, colour),
             _ => (cursor + 1, colour),
         }
     }

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use tidegate_core::admission::{Answer, Demand, FlowSpec, Hop, Refused, ReserveError, Service, Shortage};
 use tidegate_core::buffer::FlowShare;
 use tidegate_core::fault;
-use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::packet::{Colour, Ecn, Flow};
 use tidegate_core::port::Leaving;
 use tidegate_core::scheduler::{FlowParameters, Profile, ServiceClass};
 use tidegate_core::units::{Duration, Time};
@@ -423,10 +423,11 @@ impl<'a> Signalling<'a> {
 /// The queue of a flow's packets at this place of its path.
 fn queue_at(routes: &Routes, flow: usize, place: usize) -> Flow {
     let mut cursor = routes.variants[routes.first_variant[flow] as usize].cursor;
+    let queue = |cursor: u32| routes.queue(routes.hops[cursor as usize], Ecn::NotEct);
     for _ in 0..place {
-        cursor = routes.crossing(cursor, Colour::Green).0;
+        cursor = routes.crossing(cursor, queue(cursor), Colour::Green).0;
     }
-    routes.hops[cursor as usize].queue
+    queue(cursor)
 }
 
 fn exponential(stream: &mut Stream, mean: Duration) -> u64 {

@@ -1,7 +1,7 @@
 //! The traffic sources of a simulation, in the order of their flows.
 
 use super::data_plane::DataPlane;
-use super::packet::InTransit;
+use super::packet::{InTransit, PacketMeta};
 use crate::experiment::Experiment;
 use crate::network::{FlowSpec, Network};
 use crate::random::Stream;
@@ -101,7 +101,7 @@ impl FlowSource {
         let variant = plane.flows.routes.variants[(self.first_variant + variant) as usize];
         let colour = self.tagger.colour(now, length, variant.colour);
         plane.flows.meters[flow].emit(length, colour != Colour::Green);
-        plane.arrive(now, InTransit::emitted(now, variant.cursor, 0, length, colour));
+        plane.arrive(now, InTransit::emitted(now, variant.cursor, PacketMeta::ecn_flags(variant.ecn), length, colour));
     }
 }
 

@@ -19,7 +19,7 @@ pub fn rate(bits_per_second: u64) -> Rate {
 
 /// A header with this code point.
 pub fn header(dscp: u8) -> Header {
-    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some((1000, 2000)) };
+    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some((1000, 2000)), ..Transport::default() };
     Header { network: NetworkLayer::V4 { source: 1, destination: 2, transport }, ethernet_type: 0x800, ..Header::default() }
 }
 

@@ -82,7 +82,7 @@ impl Speed {
                 _ => (format!("call {index}"), self.rate),
             };
             let source = Source::Cbr(Cbr { rate: rate(bits), length: PACKET, random_phase: true });
-            let transport = Transport { dscp: 0, protocol: 17, fragment: false, ports: Some((1, 2)) };
+            let transport = Transport { dscp: 0, protocol: 17, fragment: false, ports: Some((1, 2)), ..Transport::default() };
             let layer = Layer::V4 { source: address(index), destination: 1, transport };
             let header = Header { network: layer, ethernet_type: 0x800, ..Header::default() };
             network.flows.push(FlowSpec { header, ..flow(&name, source, 0, &[0]) });

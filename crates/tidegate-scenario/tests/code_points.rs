@@ -1,0 +1,73 @@
+//! Classes and queues by the code point of congestion notification.
+
+use tidegate_core::classifier::{Header, Network, Spread, Transport};
+use tidegate_core::packet::{Ecn, Flow};
+use tidegate_core::registry::SchedulerKind;
+use tidegate_scenario::{Scenario, parse_str};
+use tidegate_sim::{Control, Outcome, run};
+
+fn scenario(text: &str) -> Scenario {
+    let scenario = parse_str("code_points.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(scenario.warnings.is_none(), "{}", scenario.warnings.unwrap());
+    scenario
+}
+
+fn outcome(text: &str) -> Outcome {
+    let scenario = scenario(text);
+    let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+    run(&simulation.network, &simulation.experiment, &Control::default()).unwrap()
+}
+
+fn header(ecn: Ecn, dscp: u8) -> Header {
+    let transport = Transport { dscp, ecn, protocol: 6, ..Transport::default() };
+    Header { ethernet_type: 0x0800, network: Network::V4 { source: 1, destination: 2, transport }, ..Header::default() }
+}
+
+#[test]
+fn dualpi2_writes_two_queues_by_code_point() {
+    let text = "[policy.p]\nrate = \"40 Mbit/s\"\n[[policy.p.class]]\nname = \"all\"\naqm = { kind = \"dualpi2\", ramp = \"0.4 ms\" }\nclassic_share = 6\n";
+    let scenario = scenario(text);
+    let policy = scenario.policy(None).unwrap();
+    let classifier = policy.setup().classifier;
+    assert_eq!(classifier.classes()[0].spread, Spread::CodePoint);
+    let queues = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(|ecn| classifier.classify(&header(ecn, 0)));
+    assert_eq!(queues, [0, 0, 1, 1].map(Flow));
+    assert_eq!((policy.classes[0].queues, policy.classes[0].queue_scheduler), (2, SchedulerKind::DualQueue));
+    // 250 ms at the rate of the link.
+    assert_eq!(policy.partitions[0].buffer.limit, tidegate_scenario::units::Limit::Bytes(1_250_000));
+}
+
+#[test]
+fn rules_ask_for_code_points() {
+    let text = "[policy.p]\nrate = \"40 Mbit/s\"\n\
+        [[policy.p.class]]\nname = \"l4s\"\nmatch = [{ ecn = \"ect1\" }, { ecn = \"ce\", dscp = \"ef\" }]\n\
+        [[policy.p.class]]\nname = \"rest\"\n";
+    let scenario = scenario(text);
+    let classifier = scenario.policy(None).unwrap().setup().classifier;
+    let cases = [(Ecn::Ect1, 0, 0), (Ecn::Ect1, 46, 0), (Ecn::Ce, 46, 0), (Ecn::Ce, 0, 1), (Ecn::Ect0, 46, 1), (Ecn::NotEct, 0, 1)];
+    for (ecn, dscp, queue) in cases {
+        assert_eq!(classifier.classify(&header(ecn, dscp)), Flow(queue), "{ecn:?} {dscp}");
+    }
+}
+
+/// The first port marks, and the second has a class of its own for what is marked. That class sets the DSCP that the third reads.
+#[test]
+fn a_mark_decides_on_the_class_at_the_next_port() {
+    let text = "[simulation]\nduration = \"10 s\"\n\
+        [policy.marks]\nrate = \"10 Mbit/s\"\n[[policy.marks.class]]\nname = \"all\"\naqm = { kind = \"step\", mark_above = \"15 kB\" }\n\
+        [policy.reads]\nrate = \"100 Mbit/s\"\n\
+        [[policy.reads.class]]\nname = \"marked\"\nmatch = [{ ecn = \"ce\" }]\nset = { dscp = \"af11\" }\n\
+        [[policy.reads.class]]\nname = \"rest\"\n\
+        [policy.last]\nrate = \"100 Mbit/s\"\n\
+        [[policy.last.class]]\nname = \"af11\"\nmatch = [{ dscp = \"af11\" }]\n[[policy.last.class]]\nname = \"rest\"\n\
+        [[link]]\nname = \"a\"\nfrom = \"1\"\nto = \"2\"\npolicy = \"marks\"\ndelay = \"5 ms\"\n\
+        [[link]]\nname = \"b\"\nfrom = \"2\"\nto = \"3\"\npolicy = \"reads\"\n\
+        [[link]]\nname = \"c\"\nfrom = \"3\"\nto = \"4\"\npolicy = \"last\"\n\
+        [[link]]\nname = \"back\"\nfrom = \"4\"\nto = \"1\"\npolicy = \"last\"\ndelay = \"5 ms\"\n\
+        [[flow]]\nname = \"f\"\npath = [\"a\", \"b\", \"c\"]\nsource = { kind = \"tcp\", congestion = \"dctcp\" }\n";
+    let outcome = outcome(text);
+    let of_class = |port: usize, class: usize| outcome.ports[port].classes[class].offered.packets;
+    assert!(of_class(1, 0) > 50 && of_class(1, 1) > 1000, "{} {}", of_class(1, 0), of_class(1, 1));
+    // Some are under way at the end.
+    assert!(of_class(2, 0) <= of_class(1, 0) && of_class(2, 0) + 20 > of_class(1, 0));
+}
