@@ -2,6 +2,7 @@
 
 use crate::changes::{self, Change};
 use crate::failure::Failure;
+use crate::live_pages::Pages;
 use crate::live_service::{Service, Source};
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
@@ -11,10 +12,12 @@ use crate::signals;
 use clap::Args;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_control::http::{PageServer, PageTally};
 use tidegate_control::{Limits, Server};
 use tidegate_live::{
     Checksums, DirectionCounters, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, PortChange, Probe, Tick, Transfers,
@@ -80,6 +83,15 @@ pub struct Arguments {
     /// Listen on this Unix socket for `tidegate ctl`, which shows and changes the running bridge (docs/control.md)
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
+    /// Serve metrics for Prometheus and a page to watch the bridge at this address, such as 127.0.0.1:9100
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// The file with the token that requests for metrics have to bring; an address that others reach needs one
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    metrics_token: Option<PathBuf>,
+    /// The most classes of a direction in metrics: those that sent most in the last second
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "metrics")]
+    metrics_classes: usize,
     /// The packets that each port may hold at least: memory for policies that come later is set aside at the start. With --control four times what the policy may hold, unless given
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     room: Option<u32>,
@@ -170,13 +182,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
     let recording = arguments.probe.as_deref().map(Recording::open).transpose()?;
     let server = arguments.control.as_deref().map(listen).transpose()?;
+    let pages = arguments.metrics.map(|address| page_server(address, arguments.metrics_token.as_deref())).transpose()?;
     // Rights belong to threads, so they are dropped before threads are started.
     tidegate_live::keep_network_rights_only()
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     destination.check()?;
     log::in_background();
     let service = service(arguments, text, &config, [there, back]);
-    let outcome = carry(arguments, config, [there, back], &changes, &service, (destination, recording, server));
+    let outcome = carry(arguments, config, [there, back], &changes, &service, (destination, recording, server, pages));
     log::finish(LOG_FLUSH_LIMIT);
     outcome
 }
@@ -188,7 +201,7 @@ fn carry(
     [there, back]: [&Policy; 2],
     changes: &[Vec<Change<'_>>; 2],
     service: &Service,
-    (destination, recording, server): (Destination, Option<Recording>, Option<Server>),
+    (destination, recording, server, page_server): (Destination, Option<Recording>, Option<Server>, Option<PageServer>),
 ) -> Result<ExitCode, Failure> {
     let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
@@ -196,6 +209,7 @@ fn carry(
     let finished = AtomicBool::new(false);
     let in_place = std::io::stderr().is_terminal();
     let mut ticker = Ticker { quiet: arguments.quiet, in_place, previous: None, names: [&there.name, &back.name] };
+    let (pages, page_tally) = (Pages::new(service, arguments.metrics_classes), PageTally::default());
     let outcome = std::thread::scope(|scope| {
         if let Some(limit) = limit {
             let (stop, finished) = (&stop, &finished);
@@ -212,6 +226,10 @@ fn carry(
         if let Some(server) = &server {
             let finished = &finished;
             scope.spawn(move || server.serve(Limits::default(), &service.tally, finished, |request| service.answer(request)));
+        }
+        if let Some(server) = &page_server {
+            let (finished, pages, tally) = (&finished, &pages, &page_tally);
+            scope.spawn(move || server.serve(tally, finished, |path| pages.page(path)));
         }
         let on_tick = |tick: &Tick| ticker.show(tick);
         let outcome = match &recording {
@@ -278,6 +296,24 @@ fn listen(path: &Path) -> Result<Server, Failure> {
             Failure::BadInput(format!("error: {}: {error}\n  name another control socket", path.display()))
         }
         _ => Failure::file(path, "made as a control socket", &error),
+    })
+}
+
+/// The server of metrics and of the page to watch.
+fn page_server(address: SocketAddr, token: Option<&Path>) -> Result<PageServer, Failure> {
+    let token = token.map(|path| std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", &error))).transpose()?;
+    let token = token.map(|text| text.trim().to_owned());
+    if token.as_ref().is_some_and(|token| token.len() < 16) {
+        return Err(Failure::BadInput(
+            "error: the token for metrics has fewer than 16 characters\n  make one with `openssl rand -hex 16`".to_owned(),
+        ));
+    }
+    PageServer::bind(address, token).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied if !address.ip().is_loopback() => Failure::BadInput(format!(
+            "error: --metrics {address}: {error}\n  give one with --metrics-token FILE, or use 127.0.0.1:{}",
+            address.port()
+        )),
+        _ => Failure::Environment(format!("error: --metrics {address}: cannot listen there: {error}")),
     })
 }
 

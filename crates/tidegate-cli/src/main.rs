@@ -9,6 +9,7 @@ mod check;
 mod ctl;
 mod failure;
 mod live;
+mod live_pages;
 mod live_service;
 mod log;
 mod model;

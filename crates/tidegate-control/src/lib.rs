@@ -16,11 +16,13 @@
 //! |---|---|
 //! | [`protocol`] | requests, answers, errors |
 //! | [`server`] | accepts connections, reads lines within limits, asks a handler |
+//! | [`http`] | pages over HTTP, within limits |
 //! | [`client`] | one connection of a client |
 #![warn(missing_docs)]
 #![cfg(unix)]
 
 pub mod client;
+pub mod http;
 pub mod protocol;
 pub mod server;
 
