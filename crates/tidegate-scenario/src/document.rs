@@ -150,7 +150,7 @@ pub struct PolicyTable {
     /// For `kind = "intserv"`: the part of the rate that guaranteed and controlled-load classes may reserve together, and that admission gives to calls.
     #[schemars(extend("default" = "90 %", "examples" = ["80 %"]))]
     pub utilisation: Option<At<Ratio>>,
-    /// For `kind = "home"`: divides the traffic by code points, into classes that share the link by weight.
+    /// For `kind = "home"` and `kind = "subscribers"`: divides the traffic, or that of each subscriber, by code points, into classes that share the link by weight.
     #[schemars(extend("default" = "none: one class for all"))]
     pub tins: Option<At<TinsName>>,
     /// For `kind = "subscribers"`: the subscribers, a class for each.

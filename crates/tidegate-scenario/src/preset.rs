@@ -19,6 +19,7 @@ mod home;
 mod node;
 mod size;
 mod subscribers;
+mod tins;
 
 /// Replaces the presets of a file by what they write.
 pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
@@ -44,16 +45,18 @@ pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
 
 /// Reports keys of presets that the policy does not have.
 fn judge_keys(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
-    let keys = [
-        ("reading", PresetName::IntegratedServices, table.reading.place()),
-        ("utilisation", PresetName::IntegratedServices, table.utilisation.place()),
-        ("tins", PresetName::Home, table.tins.place()),
-        ("subscriber", PresetName::Subscribers, table.subscriber.first().map(|subscriber| subscriber.span.clone())),
+    use PresetName::{Home, IntegratedServices, Subscribers};
+    let keys: [(&str, &[PresetName], _); 4] = [
+        ("reading", &[IntegratedServices], table.reading.place()),
+        ("utilisation", &[IntegratedServices], table.utilisation.place()),
+        ("tins", &[Home, Subscribers], table.tins.place()),
+        ("subscriber", &[Subscribers], table.subscriber.first().map(|subscriber| subscriber.span.clone())),
     ];
     for (key, of, span) in keys {
-        if let Some(span) = span.filter(|_| table.kind.as_ref().is_none_or(|kind| kind.value != of)) {
-            let finding = Diagnostic::error(span, format!("`{key}` has no effect without kind = \"{}\"", of.name()));
-            findings.push(finding.help(format!("remove it, or choose kind = \"{}\"", of.name())));
+        if let Some(span) = span.filter(|_| table.kind.as_ref().is_none_or(|kind| !of.contains(&kind.value))) {
+            let kinds: Vec<String> = of.iter().map(|kind| format!("kind = \"{}\"", kind.name())).collect();
+            let finding = Diagnostic::error(span, format!("`{key}` has no effect without {}", kinds.join(" or ")));
+            findings.push(finding.help(format!("remove it, or choose {}", kinds.join(" or "))));
         }
     }
 }

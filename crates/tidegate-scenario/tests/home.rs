@@ -96,6 +96,37 @@ const SUBSCRIBERS_WRITTEN: &str = r#"
     ]
 "#;
 
+const SUBSCRIBERS_WITH_TINS: &str = r#"
+    [policy.isp]
+    kind = "subscribers"
+    tins = "diffserv3"
+    down = "1 Gbit/s"
+    up = "1 Gbit/s"
+    subscriber = [{ name = "anna", addresses = ["192.0.2.1", "192.0.2.8"], down = "100 Mbit/s", up = "20 Mbit/s" }]
+"#;
+
+const ANNA: &str = r#"
+    [policy.NAME]
+    rate = "1 Gbit/s"
+    scheduler = "wf2q+"
+    buffer = { manager = "fattest-flow", limit = "50 MB" }
+    packet_limit = "97656 packets"
+    group = [{ name = "anna", scheduler = "wf2q+", weight = WEIGHT, shape = { rate = "PLAN", burst = "6072 B" } }]
+    class = [
+        { name = "anna voice", parent = "anna", weight = 4, queues = 64, limit = "SIZE", aqm = "fq-codel", match = [
+            { dscp = "cs7", END = "192.0.2.1" }, { dscp = "cs6", END = "192.0.2.1" }, { dscp = "ef", END = "192.0.2.1" }, { dscp = 44, END = "192.0.2.1" },
+            { dscp = "cs7", END = "192.0.2.8" }, { dscp = "cs6", END = "192.0.2.8" }, { dscp = "ef", END = "192.0.2.8" }, { dscp = 44, END = "192.0.2.8" }
+        ] },
+        { name = "anna bulk", parent = "anna", weight = 1, queues = 64, limit = "SIZE", aqm = "fq-codel", match = [
+            { dscp = "cs1", END = "192.0.2.1" }, { dscp = "le", END = "192.0.2.1" }, { dscp = "cs1", END = "192.0.2.8" }, { dscp = "le", END = "192.0.2.8" }
+        ] },
+        { name = "anna best-effort", parent = "anna", weight = 16, queues = 64, limit = "SIZE", aqm = "fq-codel", match = [
+            { END = "192.0.2.1" }, { END = "192.0.2.8" }
+        ] },
+        { name = "others", weight = OTHERS, aqm = "fq-codel" },
+    ]
+"#;
+
 fn load(text: &str) -> Scenario {
     let scenario = parse_str("home.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
     assert!(scenario.warnings.is_none(), "{:?}", scenario.warnings);
@@ -111,6 +142,20 @@ fn the_presets_are_the_policies_written_out() {
     for (preset, written) in [(HOME, HOME_WRITTEN), (TINS, TINS_WRITTEN), (SUBSCRIBERS, SUBSCRIBERS_WRITTEN)] {
         assert!(ports(preset) == ports(written), "{}\n{}", summary(&load(preset), Detail::All), summary(&load(written), Detail::All));
     }
+}
+
+/// A subscriber with tins is a group with a class for each of them.
+#[test]
+fn subscribers_may_have_tins() {
+    let written = |name: &str, end: &str, plan: &str, weight: &str, size: &str, others: &str| {
+        let values = [("NAME", name), ("END", end), ("PLAN", plan), ("WEIGHT", weight), ("SIZE", size), ("OTHERS", others)];
+        values.iter().fold(ANNA.to_owned(), |text, (key, value)| text.replace(key, value))
+    };
+    let down = written("down", "destination", "100 Mbit/s", "100000", "5 MB", "1000");
+    let up = written("up", "source", "20 Mbit/s", "20000", "1 MB", "200");
+    assert!(ports(SUBSCRIBERS_WITH_TINS) == ports(&(down + &up)), "{}", summary(&load(SUBSCRIBERS_WITH_TINS), Detail::All));
+    let own = format!("{SUBSCRIBERS_WITH_TINS}\n[[policy.isp.group]]\nname = \"anna\"\nscheduler = \"drr\"\n");
+    assert!(summary(&load(&own), Detail::All).contains("anna: drr"));
 }
 
 /// What the file says itself stays, in one direction or in both.
@@ -131,7 +176,7 @@ fn keys_of_the_file_stay() {
 fn keys_without_their_preset_are_refused_once() {
     let refused = |text: &str| parse_str("home.toml", text).map(|_| ()).expect_err("a mistake").to_string();
     let cases = [
-        (HOME.replace("kind = \"home\"", "tins = \"diffserv3\""), "`tins` has no effect without kind = \"home\""),
+        (HOME.replace("kind = \"home\"", "tins = \"diffserv3\""), "`tins` has no effect without kind = \"home\" or kind = \"subscribers\""),
         (SUBSCRIBERS.replace("kind = \"subscribers\"", ""), "`subscriber` has no effect without kind = \"subscribers\""),
         (HOME.replace("home\"", "subscribers\""), "has no subscriber"),
         ("[policy.a]\nkind = \"subscribers\"\nrate = \"1 Mbit/s\"\n".into(), "policy `a` has one direction, and subscribers have two"),

@@ -162,7 +162,7 @@ member! {
 
 member! {
     /// An inner node of the scheduling tree: it shares what it is given among the classes and groups below it.
-    #[derive(Clone, Debug, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct GroupTable {
         /// A name that no other class or group of the policy has.

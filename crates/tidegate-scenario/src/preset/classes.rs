@@ -10,8 +10,8 @@ use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
 
 /// The bytes of the buffer for which memory for one packet is set aside: a third of the longest frame of Ethernet.
 const BYTES_PER_PACKET: u64 = 512;
-/// The least number of packets for which memory is set aside.
-const FEWEST_PACKETS: u64 = 1024;
+/// The fewest and the most packets for which memory is set aside.
+const PACKETS: (u64, u64) = (1024, 1_000_000);
 
 /// The scheduler of the policy, which is WF2Q+ if it names none and has several classes or a group.
 pub fn scheduler(table: &mut PolicyTable, classes: usize, at: &Span) -> SchedulerKind {
@@ -35,7 +35,7 @@ pub fn fair(table: &mut PolicyTable, at: &Span) {
     let manager = buffer.value.manager.get_or_insert(here(BufferName(BufferKind::FattestFlow), at)).value.0;
     let limit = buffer.value.limit.get_or_insert(here(limit, at)).value;
     if let (Limit::Bytes(bytes), BufferKind::FattestFlow) = (limit, manager) {
-        table.packet_limit.get_or_insert(here(Packets((bytes / BYTES_PER_PACKET).max(FEWEST_PACKETS)), at));
+        table.packet_limit.get_or_insert(here(Packets((bytes / BYTES_PER_PACKET).clamp(PACKETS.0, PACKETS.1)), at));
     }
 }
 

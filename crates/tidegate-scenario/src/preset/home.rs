@@ -4,44 +4,21 @@
 //! with its own rules if it has any. Rules of other classes of the file come first.
 
 use super::classes::{class_named, fair, here, scheduler, takes_the_rest};
-use crate::choice::TinsName;
+use super::tins::Tin;
 use crate::diagnostic::Span;
 use crate::document::{ClassTable, PolicyTable, RuleTable};
-use crate::header::Dscp;
 use crate::value::{Block, Name, Whole};
 use tidegate_core::scheduler::Parameter;
 
-/// A class by code points.
-struct Tin {
-    name: &'static str,
-    weight: u64,
-    /// Empty for the class that takes what no rule matches.
-    code_points: &'static [u8],
-}
-
-/// The class that takes what no rule matches.
-const BEST_EFFORT: Tin = Tin { name: "best-effort", weight: 16, code_points: &[] };
-/// CS1 and LE.
-const BULK: Tin = Tin { name: "bulk", weight: 1, code_points: &[8, 1] };
-
-const DIFFSERV3: [Tin; 3] = [Tin { name: "voice", weight: 4, code_points: &[56, 48, 46, 44] }, BULK, BEST_EFFORT];
-const DIFFSERV4: [Tin; 4] = [
-    Tin { name: "voice", weight: 4, code_points: &[56, 48, 46, 44, 40, 32] },
-    Tin { name: "video", weight: 8, code_points: &[34, 36, 38, 26, 28, 30, 24, 18, 20, 22, 16] },
-    BULK,
-    BEST_EFFORT,
-];
+/// One class for all.
+const ONE: [Tin; 1] = [Tin { name: "all", weight: 1, code_points: &[] }];
 
 /// Writes what the file leaves open.
 pub fn write(table: &mut PolicyTable, at: &Span) {
-    let tins: &[Tin] = match &table.tins {
-        None => &[Tin { name: "all", ..BEST_EFFORT }],
-        Some(tins) if tins.value == TinsName::DiffServ3 => &DIFFSERV3,
-        Some(_) => &DIFFSERV4,
-    };
+    let tins = table.tins.as_ref().map_or(&ONE[..], |tins| Tin::all(tins.value));
     let takes_weights = scheduler(table, tins.len(), at).accepts().contains(&Parameter::Weight);
     for tin in tins {
-        let class = tin.class(&mut table.class, at);
+        let class = class_of(tin, &mut table.class, at);
         if takes_weights && class.rate.is_none() && tins.len() > 1 {
             class.weight.get_or_insert(here(Whole(tin.weight), at));
         }
@@ -49,18 +26,15 @@ pub fn write(table: &mut PolicyTable, at: &Span) {
     fair(table, at);
 }
 
-impl Tin {
-    /// Its class, with rules.
-    fn class<'t>(&self, classes: &'t mut Vec<Block<ClassTable>>, at: &Span) -> &'t mut ClassTable {
-        if self.code_points.is_empty() && takes_the_rest(classes) {
-            let last = classes.len() - 1;
-            return &mut classes[last].value;
-        }
-        let class = class_named(classes, here(Name(self.name.to_owned()), at));
-        let rule = |&code| Block { value: RuleTable { dscp: Some(here(Dscp(code), at)), ..RuleTable::default() }, span: at.clone() };
-        if class.rules.is_none() && !self.code_points.is_empty() {
-            class.rules = Some(Block { value: self.code_points.iter().map(rule).collect(), span: at.clone() });
-        }
-        class
+/// The class of a tin, with rules.
+fn class_of<'t>(tin: &Tin, classes: &'t mut Vec<Block<ClassTable>>, at: &Span) -> &'t mut ClassTable {
+    if tin.code_points.is_empty() && takes_the_rest(classes) {
+        let last = classes.len() - 1;
+        return &mut classes[last].value;
     }
+    let class = class_named(classes, here(Name(tin.name.to_owned()), at));
+    if class.rules.is_none() && !tin.code_points.is_empty() {
+        class.rules = Some(Block { value: tin.rules(&RuleTable::default(), at), span: at.clone() });
+    }
+    class
 }
