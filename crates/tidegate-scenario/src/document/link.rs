@@ -146,7 +146,8 @@ pub struct LinkTable {
     /// The share of packets that come twice, each independently of all others; the copy comes right behind.
     #[schemars(extend("default" = "the policy's", "examples" = ["0.1 %"]))]
     pub duplicate: Option<At<Ratio>>,
-    /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
+    /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port. All classes count together, also
+    /// as cells; at a port of packets with one queue, `aqm = { kind = "step", mark_above = ... }` of its class marks the same packets.
     #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
     pub mark_above: Option<At<Bytes>>,
     /// Admission control at the port: calls ask for their rate and their buffer here. Its capacity is the rate of the link.

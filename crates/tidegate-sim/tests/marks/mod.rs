@@ -112,3 +112,25 @@ fn an_aqm_of_the_port_marks_the_segments_of_a_connection_and_drops_others() {
         assert!(utilisation(outcome, 1e7) > 0.75, "{}", utilisation(outcome, 1e7));
     }
 }
+
+#[test]
+fn at_a_port_of_one_class_the_threshold_of_a_link_is_the_step_of_an_aqm() {
+    let cases = [
+        (CongestionKind::Dctcp, EcnMode::Dctcp, 20_000),
+        (CongestionKind::Prague, EcnMode::L4s, 5_000),
+        (CongestionKind::Reno, EcnMode::Classic, 30_000),
+    ];
+    for (congestion, ecn, threshold) in cases {
+        let tcp = || Tcp { ecn, ..usual(congestion, 1) };
+        let by_link = over_a_step(40_000_000, Duration::from_milliseconds(5), threshold, tcp());
+        let mut by_aqm = over_a_step(40_000_000, Duration::from_milliseconds(5), threshold, tcp());
+        by_aqm.links[0].impairment.mark_above = None;
+        let port = &mut by_aqm.links[0].port;
+        let setup = AqmSetup { flows: 1, rate: port.rate, longest_frame: port.longest_frame };
+        let step = AqmParameters { mark_above: Some(threshold), ..AqmParameters::default() };
+        port.aqms = vec![Some(AqmKind::Step.build(&setup, &step).unwrap())];
+        let [by_link, by_aqm] = [by_link, by_aqm].map(|network| simulate(&network, 20, 5, 1));
+        assert!(by_link.ports[0].classes[0].ce_marked.packets > 5, "{congestion:?}");
+        assert_eq!((&by_link.flows, &by_link.ports), (&by_aqm.flows, &by_aqm.ports), "{congestion:?}");
+    }
+}
