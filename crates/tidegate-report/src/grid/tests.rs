@@ -107,3 +107,39 @@ fn drops_of_one_port_and_reason_are_added_up() {
     let expected = DropCount::new("uplink", "queue full", Volume::new(2 * flows, 100 * flows));
     assert_eq!(drops_by_reason(&run), [expected]);
 }
+
+#[test]
+fn classes_show_marks_where_there_can_be_some_and_idle_aqms_below() {
+    let mut run = sample_report().runs.remove(0);
+    let heads = |run: &Run| classes(run).unwrap().columns.iter().map(|column| column.head.clone()).collect::<Vec<_>>();
+    let has = |run: &Run, head: &str| heads(run).iter().any(|known| known == head);
+    assert!(has(&run, "CE marks") && !has(&run, "colour changed") && has(&run, "sojourn p99"), "{:?}", heads(&run));
+    assert!(classes(&run).unwrap().remarks.is_empty());
+    for class in &mut run.ports[0].classes {
+        class.aqm.iter_mut().for_each(|aqm| aqm.saw_no_queue = true);
+    }
+    let remarks = classes(&run).unwrap().remarks;
+    assert!(remarks.len() == 1 && remarks[0].contains("never saw a queue"), "{remarks:?}");
+    run.ports[0].classes[1].marked = Volume::new(3, 300);
+    run.ports[0].classes.iter_mut().for_each(|class| class.aqm = None);
+    assert!(!has(&run, "CE marks") && has(&run, "colour changed"));
+    run.ports[0].classes[0].ce_marked = Volume::new(1, 100);
+    assert!(has(&run, "CE marks"));
+}
+
+#[test]
+fn drops_name_the_class_where_a_port_has_several() {
+    let mut run = sample_report().runs.remove(1);
+    let port = &mut run.ports[0];
+    for (class, packets) in port.classes.iter_mut().zip([0, 5, 7]) {
+        class.offered.packets = 100;
+        class.drops = vec![DropCount::new(&port.name, "congestion", Volume::new(packets, 100 * packets))];
+    }
+    let texts = |run: &Run| -> Vec<Vec<String>> {
+        drops(run).unwrap().rows.iter().map(|row| row.iter().map(|cell| cell.text.replace(NO_BREAK_SPACE, " ")).collect()).collect()
+    };
+    let rows = [["uplink", "streaming", "congestion", "5", "500 B", "5 %"], ["uplink", "best effort", "congestion", "7", "700 B", "7 %"]];
+    assert_eq!(texts(&run), rows);
+    run.ports[0].classes.truncate(1);
+    assert_eq!(drops(&run).unwrap().columns.len(), 5, "a port of one class is named by itself");
+}
