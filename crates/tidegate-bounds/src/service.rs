@@ -60,6 +60,7 @@ pub fn row(node: &Node, parent: &Service, index: usize) -> Row {
         SchedulerKind::EarliestDeadlineFirst => of.earliest_deadline_first(),
         SchedulerKind::Dwcs => of.dwcs(),
         SchedulerKind::RateControlled => of.rate_controlled(),
+        SchedulerKind::HostRoundRobin => Row::none(NoBound::Because("shares depend on how many flows other hosts have")),
         SchedulerKind::DualQueue => Row::none(NoBound::Because("low-latency packets go first, and their lead varies")),
         SchedulerKind::SparseRoundRobin => Row::none(NoBound::Because("queues that have just become backlogged go first")),
     }

@@ -19,11 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_control::http::{PageServer, PageTally};
 use tidegate_control::{Limits, Server};
+use tidegate_core::registry::SchedulerKind;
 use tidegate_live::{
     Checksums, DirectionCounters, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, PortChange, Probe, Tick, Transfers,
 };
 use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_rate, format_time};
-use tidegate_scenario::policy::Policy;
+use tidegate_scenario::policy::{Class, Policy};
 use tidegate_scenario::units;
 
 /// The most packets for which room is made without being asked, unless the policy holds more by itself: 400 MB in both directions.
@@ -137,6 +138,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::BadInput(format!(
             "error: policy `{name}` sends cells, and a network interface sends frames\n  use `cells` in `tidegate run` and `tidegate replay`; \
              scheduler = \"rate-controlled\" shapes and shares frames by the same rules"
+        )));
+    }
+    let is_keyed = |class: &&Class| class.queues > 1 && class.queue_scheduler == SchedulerKind::HostRoundRobin;
+    let keyed = [there, back].into_iter().find_map(|policy| Some((policy, policy.classes.iter().find(is_keyed)?)));
+    if let Some((policy, class)) = keyed.filter(|_| arguments.end_system) {
+        return Err(Failure::BadInput(format!(
+            "error: the scheduler of class `{}` of policy `{}` assigns queues by hosts, and an end system knows them by their hash alone\n  choose \
+             queue_scheduler = \"sparse-round-robin\", or remove --end-system",
+            class.name, policy.name
         )));
     }
     let changes = [there, back].map(|policy| changes::of_policy(&scenario, &policy.name));

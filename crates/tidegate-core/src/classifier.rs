@@ -25,7 +25,7 @@ mod tuple_space;
 
 pub use header::{Header, Network, Transport};
 pub use rule::{CodePoints, PortRange, Prefix, Rule, RuleProblem};
-pub use spread::Spread;
+pub use spread::{FlowKey, Spread};
 
 use crate::packet::Flow;
 use alloc::string::String;
@@ -58,6 +58,8 @@ pub struct Classifier {
     class_of: Vec<u32>,
     rules: TupleSpace,
     hash: FlowHash,
+    /// True if a scheduler assigns the queues of a class.
+    has_keys: bool,
 }
 
 impl Classifier {
@@ -93,7 +95,7 @@ impl Classifier {
             built.push(Class { name: given.name, first_flow, queues: given.queues, spread: Spread::Flow });
         }
         rules.seal();
-        Ok(Classifier { classes: built, class_of, rules, hash: FlowHash::new(hash_seed) })
+        Ok(Classifier { classes: built, class_of, rules, hash: FlowHash::new(hash_seed), has_keys: false })
     }
 
     /// Spreads the packets of a class over its queues by `spread`, in place of by flow.
@@ -105,6 +107,7 @@ impl Classifier {
             return Err(ClassifierError::NotTwoQueues { class });
         }
         self.classes[class].spread = spread;
+        self.has_keys = self.classes.iter().any(|class| class.spread == Spread::Key);
         Ok(())
     }
 
@@ -156,6 +159,21 @@ impl Classifier {
         self.rules.rules()
     }
 
+    /// The key of a packet of this flow, if the scheduler assigns its queue.
+    #[inline]
+    pub fn key(&self, header: &Header, flow: Flow) -> Option<FlowKey> {
+        if !self.has_keys || self.classes[self.class_of(flow)].spread != Spread::Key {
+            return None;
+        }
+        Some(self.hash.key(header))
+    }
+
+    /// True if a scheduler assigns the queues of the class that both flows are in.
+    pub(crate) fn keeps_queue(&self, one: Flow, other: Flow) -> bool {
+        let class = self.class_of(one);
+        self.has_keys && class == self.class_of(other) && self.classes[class].spread == Spread::Key
+    }
+
     /// The flow of a packet.
     #[inline]
     pub fn classify(&self, header: &Header) -> Flow {
@@ -164,7 +182,7 @@ impl Classifier {
             return class.first_flow;
         }
         let queue = match class.spread {
-            Spread::Flow => self.hash.spread(header, class.queues),
+            Spread::Flow | Spread::Key => self.hash.spread(header, class.queues),
             Spread::CodePoint => u32::from(header.network.ecn().is_l4s()),
         };
         Flow(class.first_flow.0 + queue)

@@ -72,6 +72,7 @@ faults! {
     RedMarksAboveMax = "red-marks-above-max",
     DualPi2WithoutSquare = "dualpi2-without-square",
     DualPi2Uncoupled = "dualpi2-uncoupled",
+    HostsShareByFlows = "hosts-share-by-flows",
     DualQueueIsStrict = "dual-queue-is-strict",
     FattestFlowWithoutBatch = "fattest-flow-without-batch",
     ScfqForgetsItsClock = "scfq-forgets-its-clock",

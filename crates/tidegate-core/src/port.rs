@@ -34,7 +34,7 @@ pub use varying_rate::{RateStep, RateStepError, VaryingRate};
 
 use crate::aqm::Judgement;
 use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
-use crate::classifier::Classifier;
+use crate::classifier::{Classifier, FlowKey};
 use crate::observer::Observer;
 use crate::packet::{Colour, DropReason, Ecn, Flow, LONGEST_FRAME, Packet, Part};
 use crate::policer::{Policer, Verdict};
@@ -200,6 +200,18 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     #[inline]
     pub fn offer<O: Observer<P>>(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, payload: P, observer: &mut O) {
         self.offer_packet(Packet { flow, length, arrival: now, colour, part: Part::Whole, ecn: Ecn::NotEct, payload }, observer);
+    }
+
+    /// As [`Port::offer_packet`], of a packet whose class may leave the choice of its queue to the scheduler: then it has a key ([`Classifier::key`]).
+    /// Returns the queue.
+    #[inline]
+    pub fn offer_keyed<O: Observer<P>>(&mut self, mut packet: Packet<P>, key: Option<FlowKey>, observer: &mut O) -> Flow {
+        if let Some(key) = key {
+            packet.flow = self.scheduler.assign(packet.flow, key);
+        }
+        let flow = packet.flow;
+        self.offer_packet(packet, observer);
+        flow
     }
 
     /// Takes in a packet at its arrival: a frame, or a part of one, such as an ATM cell.

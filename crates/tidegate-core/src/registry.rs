@@ -8,6 +8,7 @@ use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, Judgement, Qu
 use crate::buffer::{
     Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare, Partitioned,
 };
+use crate::classifier::FlowKey;
 use crate::packet::{Colour, DropReason, Flow, Head, Packet, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
 use crate::queue::{Backlog, Marked};
@@ -44,6 +45,7 @@ crate::registry! { $
         Dwcs = crate::scheduler::Dwcs;
         RateControlled = crate::scheduler::RateControlled;
         SparseRoundRobin = crate::scheduler::SparseRoundRobin;
+        HostRoundRobin = crate::scheduler::HostRoundRobin;
         DualQueue = crate::scheduler::DualQueue;
     }
     unnamed {
@@ -169,6 +171,10 @@ impl AnyScheduler {
 impl Scheduler for AnyScheduler {
     fn start(&mut self, now: Time) {
         match_scheduler!(self, s => s.start(now));
+    }
+
+    fn assign(&mut self, flow: Flow, key: FlowKey) -> Flow {
+        match_scheduler!(self, s => s.assign(flow, key))
     }
 
     #[inline]

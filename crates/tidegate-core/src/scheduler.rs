@@ -19,6 +19,7 @@
 //! 8. a scheduler that adopts another of the same parameters continues as the other would have.
 
 use crate::algorithm::{Algorithm, Role};
+use crate::classifier::FlowKey;
 use crate::dwcs::Request;
 use crate::packet::{Colour, Flow, Head};
 use crate::shaper::ShapingContract;
@@ -40,6 +41,7 @@ mod exact_rate;
 mod fifo;
 mod guaranteed_rates;
 mod hierarchy;
+mod host_round_robin;
 mod intserv;
 mod intserv_options;
 mod least;
@@ -67,9 +69,10 @@ pub use eligible::{Calendar, EligibleList};
 pub use eligible_tree::EligibleTree;
 pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
+pub use host_round_robin::HostRoundRobin;
 pub use intserv::IntegratedServices;
 pub use intserv_options::{IntServOptions, Marks, OutOfProfile, Profile, ServiceClass, Stamping};
-pub use queue_options::{ClassicShare, Quantum, QueueOptions};
+pub use queue_options::{ClassicShare, HostFairness, Quantum, QueueOptions};
 pub use quick_fair::QuickFair;
 pub use rate_controlled::RateControlled;
 pub use self_clocked::SelfClocked;
@@ -112,6 +115,12 @@ pub trait Scheduler {
     /// [`Time::ZERO`].
     fn start(&mut self, now: Time) {
         let _ = now;
+    }
+
+    /// The queue for a packet with this key, which the classifier has put into the queue `flow`: that one, unless the scheduler assigns queues itself.
+    fn assign(&mut self, flow: Flow, key: FlowKey) -> Flow {
+        let _ = key;
+        flow
     }
 
     /// An empty queue has got a head.
@@ -305,7 +314,7 @@ pub struct Setup {
     pub dwcs: DwcsOptions,
     /// For [`IntegratedServices`] and [`ShapedVirtualClock`].
     pub intserv: IntServOptions,
-    /// For [`SparseRoundRobin`] and [`DualQueue`].
+    /// For [`SparseRoundRobin`], [`HostRoundRobin`] and [`DualQueue`].
     pub queue: QueueOptions,
 }
 

@@ -132,7 +132,8 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             let mut watch = Watch::new(recorder, pool, observer);
             let ecn = watch.ecn(port, slot, length);
             let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
-            port.offer_packet(packet, &mut watch);
+            let key = port.classifier().key(header, flow);
+            let flow = port.offer_keyed(packet, key, &mut watch);
             if let (Some((colour, _)), Some(slot)) = (watch.queued(), slot) {
                 without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
             }

@@ -143,7 +143,8 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         let length = record.length;
         let ecn = port.ecn(&header);
         let frame = Box::new(Frame { number, record, colour });
-        port.offer(Packet { flow, length, arrival: clock.now, colour, part: Part::Whole, ecn, payload: frame }, &mut watcher);
+        let key = port.classifier().key(&header, flow);
+        port.offer(Packet { flow, length, arrival: clock.now, colour, part: Part::Whole, ecn, payload: frame }, key, &mut watcher);
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
         next = arrivals.next(&mut progress)?;
     }

@@ -13,7 +13,7 @@ use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::{Colour, Ecn};
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
-use tidegate_core::scheduler::{Marks, OutOfProfile, ServiceClass, Shares, Stamping};
+use tidegate_core::scheduler::{HostFairness, Marks, OutOfProfile, ServiceClass, Shares, Stamping};
 use tidegate_core::shaper::Bucket;
 use tidegate_router::{Arbiter, Level};
 pub use tidegate_sim::SourceKind;
@@ -310,6 +310,13 @@ named! {
     SpreadName(Spread), "spread over queues", "a way to spread packets" {
         "flow" => Spread::Flow, "a hash of addresses, protocol and ports";
         "code-point" => Spread::CodePoint, "the code point of congestion notification: `ect1` and `ce` to the second of two queues, the rest to the first";
+    }
+    /// The hosts that get equal shares.
+    HostFairnessName(HostFairness), "host fairness", "a kind of host fairness" {
+        "off" => HostFairness::Off, "none: flows get equal shares";
+        "source" => HostFairness::Source, "those that packets come from";
+        "destination" => HostFairness::Destination, "those that packets go to";
+        "both" => HostFairness::Both, "both: a flow has the share that the busier of its two hosts leaves it";
     }
     /// The action on a packet outside its contract.
     ViolationName(Violation), "violation", "an answer to a violation" {

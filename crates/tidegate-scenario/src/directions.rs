@@ -91,9 +91,16 @@ fn split<'i>(name: &str, mut shared: DeTable<'i>) -> Vec<Entry<'i>> {
     directions.map(policy).collect()
 }
 
-/// Exchanges source and destination in the rules of all classes.
+/// Exchanges source and destination in the rules of all classes, and in the hosts that share.
 fn mirror(policy: &mut DeTable<'_>) {
     for class in elements(policy, "class") {
+        if let Some(DeValue::String(hosts)) = class.get_mut("host_fairness").map(Spanned::get_mut) {
+            let pair = MIRRORED[0];
+            let found = [pair, (pair.1, pair.0)].into_iter().find(|(one, _)| *one == hosts.as_ref());
+            if let Some((_, other)) = found {
+                *hosts = other.into();
+            }
+        }
         for rule in elements(class, "match") {
             for (one, other) in MIRRORED {
                 let (first, second) = (rule.remove_entry(one), rule.remove_entry(other));

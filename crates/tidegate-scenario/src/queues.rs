@@ -14,7 +14,12 @@ use tidegate_core::scheduler::{ClassicShare, Quantum, QueueOptions};
 impl ClassTable {
     /// What decides on the queue of a packet.
     pub(crate) fn spread(&self) -> Spread {
-        self.spread.as_ref().map_or(Spread::Flow, |at| at.value.0)
+        let has_keys = self.queue_scheduler.as_ref().is_some_and(|at| at.value.0 == SchedulerKind::HostRoundRobin);
+        let has_queues = self.queues.as_ref().is_some_and(|at| at.value.0 > 1);
+        match self.spread.as_ref().map_or(Spread::Flow, |at| at.value.0) {
+            Spread::Flow if has_keys && has_queues => Spread::Key,
+            spread => spread,
+        }
     }
 
     /// True if its AQM manages two coupled queues.
@@ -77,17 +82,22 @@ impl Resolution<'_> {
     fn queue_options(&mut self, table: &ClassTable, scheduler: SchedulerKind) -> QueueOptions {
         let mut options = QueueOptions::default();
         let has_queues = table.queues.as_ref().is_some_and(|at| at.value.0 > 1);
-        let mut uses = |key: &str, span: &Span, of: SchedulerKind| {
-            let is_used = scheduler == of && has_queues;
+        let mut uses = |key: &str, span: &Span, users: &[SchedulerKind]| {
+            let is_used = users.contains(&scheduler) && has_queues;
             if !is_used {
-                let problem = format!("`{key}` has no effect: {} does not serve the queues of class `{}`", of.name(), table.name.0);
-                let help = format!("remove it, or give the class several queues and queue_scheduler = \"{}\"", of.name());
+                let problem = format!("`{key}` has no effect: {} does not serve the queues of class `{}`", users[0].name(), table.name.0);
+                let help = format!("remove it, or give the class several queues and queue_scheduler = \"{}\"", users[0].name());
                 self.findings.push(Diagnostic::error(span.clone(), problem).help(help));
             }
             is_used
         };
-        let quantum = table.quantum.as_ref().filter(|at| uses("quantum", &at.span, SchedulerKind::SparseRoundRobin));
-        let share = table.classic_share.as_ref().filter(|at| uses("classic_share", &at.span, SchedulerKind::DualQueue));
+        let turns = &[SchedulerKind::SparseRoundRobin, SchedulerKind::HostRoundRobin];
+        let quantum = table.quantum.as_ref().filter(|at| uses("quantum", &at.span, turns));
+        let share = table.classic_share.as_ref().filter(|at| uses("classic_share", &at.span, &[SchedulerKind::DualQueue]));
+        let hosts = table.host_fairness.as_ref().filter(|at| uses("host_fairness", &at.span, &[SchedulerKind::HostRoundRobin]));
+        if let Some(at) = hosts {
+            options.hosts = at.value.0;
+        }
         if let Some(at) = quantum {
             options.quantum = u32::try_from(at.value.0).ok().and_then(Quantum::new);
             if options.quantum.is_none() {

@@ -1,4 +1,4 @@
-//! Classes and queues by the code point of congestion notification.
+//! What decides on the queue of a packet beside the hash of its flow: code points of congestion notification, and hosts.
 
 use tidegate_core::classifier::{Header, Network, Spread, Transport};
 use tidegate_core::packet::{Ecn, Flow};
@@ -70,4 +70,34 @@ fn a_mark_decides_on_the_class_at_the_next_port() {
     assert!(of_class(1, 0) > 50 && of_class(1, 1) > 1000, "{} {}", of_class(1, 0), of_class(1, 1));
     // Some are under way at the end.
     assert!(of_class(2, 0) <= of_class(1, 0) && of_class(2, 0) + 20 > of_class(1, 0));
+}
+
+/// A host with five downloads and one with a single download, towards one device.
+#[test]
+fn hosts_share_whatever_the_number_of_their_flows() {
+    let shares = |key: &str| {
+        let flow = |name: &str, count: u32, source: &str| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\ncount = {count}\npath = [\"l\"]\nheader = {{ source = \"10.0.0.{source}\", destination = \"10.1.0.1\" }}\n\
+                 source = {{ kind = \"greedy\", packet = \"1000 B\", window = \"20 packets\" }}\n"
+            )
+        };
+        let text = format!(
+            "[simulation]\nduration = \"5 s\"\nwarm_up = \"1 s\"\n[policy.p]\nrate = \"12 Mbit/s\"\n\
+             [[policy.p.class]]\nname = \"all\"\naqm = {{ kind = \"fq-codel\", target = \"1 s\", interval = \"10 s\" }}\n{key}\n\
+             [[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n{}{}",
+            flow("five", 5, "1"),
+            flow("one", 1, "2")
+        );
+        outcome(&text).flows.iter().map(|flow| flow.throughput_bps.mean / 1e6).collect::<Vec<f64>>()
+    };
+    let near = |found: Vec<f64>, expected: [f64; 2]| {
+        let expected = [[expected[0]; 5].as_slice(), &[expected[1]]].concat();
+        let is_near = found.iter().zip(&expected).all(|(found, expected)| (found - expected).abs() < 0.06 * expected);
+        assert!(is_near, "{found:?}, expected {expected:?}");
+    };
+    near(shares("host_fairness = \"source\""), [1.2, 6.0]);
+    near(shares("host_fairness = \"destination\""), [2.0, 2.0]);
+    near(shares("host_fairness = \"both\""), [2.0, 2.0]);
+    near(shares(""), [2.0, 2.0]);
 }

@@ -3,14 +3,14 @@
 //! The header of a flow is classified at every port of its path when the simulation is built; of a capture, every distinct header is. At run time
 //! a packet carries a cursor into one table, and a hop costs one look-up. Behind a port that changes code points or colours, paths part by
 //! colour: a packet that leaves yellow may be classified otherwise from there on than a green one. Code points of congestion notification are not
-//! part of a path, because any port may change them. Where queues depend on them, a hop has a row in a second table.
+//! part of a path, because any port may change them. Where queues depend on them, or on what a scheduler has assigned, a hop has a row in a second table.
 
 use crate::id::LinkId;
 use crate::network::Network;
 use crate::source::{Capture, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tidegate_core::classifier::{Classifier, Header, Network as Layer, Transport};
+use tidegate_core::classifier::{Classifier, FlowKey, Header, Network as Layer, Transport};
 use tidegate_core::packet::{Colour, Ecn, Flow};
 use tidegate_core::remark::{CodePoint, Remarks};
 
@@ -23,8 +23,8 @@ pub(crate) const ENDPOINT: u32 = u32::MAX - 1;
 /// Marks the flow of a hop on a reverse path, which acknowledgements take.
 pub(crate) const BACK: u32 = 1 << 31;
 
-/// Marks the queue of a hop that depends on the code point of congestion notification: the other bits are an index into [`Routes::sorted`].
-const BY_CODE_POINT: u32 = 1 << 31;
+/// Marks the queue of a hop that depends on more than the path: the other bits are an index into [`Routes::choices`].
+const CHOSEN: u32 = 1 << 31;
 
 /// One step of a packet's path.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,12 @@ type Crossing = [(u32, Colour); Remarks::COLOURS];
 /// A hop without a crossing: the next in the table follows, and the colour stays.
 const STRAIGHT: u32 = u32::MAX;
 
-/// The queues of a hop by code point of congestion notification.
-type Sorted = [Flow; CODE_POINTS.len()];
+/// The queues of a hop by code point of congestion notification, and the keys by which a scheduler assigns others.
+#[derive(Clone, Copy, Debug)]
+struct QueueChoice {
+    queues: [Flow; CODE_POINTS.len()],
+    keys: [Option<FlowKey>; CODE_POINTS.len()],
+}
 
 const CODE_POINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
@@ -77,10 +81,10 @@ pub(crate) struct Routes {
     /// By hop, the index of its crossing, or [`STRAIGHT`]; it ends with the last crossing.
     crossing_of: Vec<u32>,
     crossings: Vec<Crossing>,
-    /// The queues of hops that depend on code points of congestion notification.
-    sorted: Vec<Sorted>,
-    /// The crossings of such hops by hop and queue, in order. Classes may differ, and with them what a port changes.
-    sorted_crossings: Vec<((u32, Flow), Crossing)>,
+    /// The queues of hops that depend on more than the path.
+    choices: Vec<QueueChoice>,
+    /// The crossings of hops whose class depends on code points, by hop and code point, in order: what a port changes may differ.
+    sorted_crossings: Vec<((u32, u8), Crossing)>,
     /// The variants; those of one flow follow each other.
     pub variants: Vec<Variant>,
     /// Each flow's first variant.
@@ -97,7 +101,7 @@ impl Routes {
             parted: Vec::new(),
             crossing_of: Vec::new(),
             crossings: Vec::new(),
-            sorted: Vec::new(),
+            choices: Vec::new(),
             sorted_crossings: Vec::new(),
             variants: Vec::new(),
             first_variant: Vec::new(),
@@ -131,7 +135,6 @@ impl Routes {
             routes.packet_variants.push(packet_variants.into());
         }
         routes.sorted_crossings.sort_unstable_by_key(|crossing| crossing.0);
-        routes.sorted_crossings.dedup_by_key(|crossing| crossing.0);
         routes.find_streams(network);
         routes
     }
@@ -157,21 +160,22 @@ impl Routes {
         for (place, &LinkId(number)) in way.path.iter().enumerate().skip(from) {
             let link = &way.network.links[number];
             let comes_as_cells = link.cells && place > 0 && way.network.links[way.path[place - 1].0].carries_cells();
-            let queues = queues(&link.port.classifier, &header);
+            let choice = choice(&link.port.classifier, &header);
+            let QueueChoice { queues, keys } = choice;
             let is_sorted = queues.iter().any(|&queue| queue != queues[0]);
-            let queue = if is_sorted { self.sort(queues) } else { queues[0] };
+            let queue = if is_sorted || keys.iter().any(Option::is_some) { self.choose(choice) } else { queues[0] };
             let hop = Hop { link: number as u32, queue, place: place as u16, comes_as_cells, comes_one_by_one: false, flow: way.flow };
             self.hops.push(hop);
             if link.rewrites() {
                 let at = self.hops.len() - 1;
                 if is_sorted {
-                    for queue in queues {
+                    for (queue, ecn) in queues.into_iter().zip(CODE_POINTS) {
                         let crossing = self.cross(way, place, header, queue);
-                        self.sorted_crossings.push(((at as u32, queue), crossing));
+                        self.sorted_crossings.push(((at as u32, ecn.bits()), crossing));
                     }
                     return first;
                 }
-                let crossing = self.cross(way, place, header, queue);
+                let crossing = self.cross(way, place, header, queues[0]);
                 self.crossing_of.resize(self.hops.len().max(self.crossing_of.len()), STRAIGHT);
                 self.crossing_of[at] = self.crossings.len() as u32;
                 self.crossings.push(crossing);
@@ -199,25 +203,32 @@ impl Routes {
         })
     }
 
-    /// Adds a row of queues by code point, as the queue of a hop.
-    fn sort(&mut self, queues: Sorted) -> Flow {
-        self.sorted.push(queues);
-        Flow(BY_CODE_POINT | (self.sorted.len() - 1) as u32)
+    /// Adds a row of queues, as the queue of a hop.
+    fn choose(&mut self, choice: QueueChoice) -> Flow {
+        self.choices.push(choice);
+        Flow(CHOSEN | (self.choices.len() - 1) as u32)
     }
 
-    /// The queue that a packet with this code point of congestion notification joins at a hop.
+    /// The queue that a packet with this code point of congestion notification joins at a hop, unless its scheduler assigns another.
     #[inline]
     pub(crate) fn queue(&self, hop: Hop, ecn: Ecn) -> Flow {
-        if hop.queue.0 & BY_CODE_POINT == 0 { hop.queue } else { self.sorted[(hop.queue.0 & !BY_CODE_POINT) as usize][ecn as usize] }
+        self.queue_and_key(hop, ecn).0
+    }
+
+    /// The same, and the key by which a scheduler assigns queues.
+    #[inline]
+    pub(crate) fn queue_and_key(&self, hop: Hop, ecn: Ecn) -> (Flow, Option<FlowKey>) {
+        if hop.queue.0 & CHOSEN == 0 {
+            return (hop.queue, None);
+        }
+        let QueueChoice { queues, keys } = &self.choices[(hop.queue.0 & !CHOSEN) as usize];
+        (queues[ecn as usize], keys[ecn as usize])
     }
 
     /// True if packets that are under way on the paths of `other` find theirs here: only queues, and colours behind ports, differ.
     pub(crate) fn parts_like(&self, other: &Routes) -> bool {
         let hops = |routes: &Routes| routes.hops.iter().map(|hop| (hop.link, hop.place, hop.flow)).collect::<Vec<_>>();
-        let behind = |routes: &Routes, hop: u32| {
-            let of = |ecn| routes.queue(routes.hops[hop as usize], ecn);
-            CODE_POINTS.map(of).map(|queue| COLOURS.map(|colour| routes.crossing(hop, queue, colour).0))
-        };
+        let behind = |routes: &Routes, hop| CODE_POINTS.map(|ecn| COLOURS.map(|colour| routes.crossing(hop, ecn, colour).0));
         let starts =
             |routes: &Routes| routes.variants.iter().map(|variant| (variant.cursor, variant.colour, variant.ecn)).collect::<Vec<_>>();
         hops(self) == hops(other)
@@ -226,11 +237,11 @@ impl Routes {
             && (&self.first_variant, &self.packet_variants) == (&other.first_variant, &other.packet_variants)
     }
 
-    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour there of a packet that leaves this queue.
-    pub(crate) fn crossing(&self, cursor: u32, queue: Flow, colour: Colour) -> (u32, Colour) {
+    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour there of a packet that came with this code point.
+    pub(crate) fn crossing(&self, cursor: u32, came: Ecn, colour: Colour) -> (u32, Colour) {
         match self.crossing_of.get(cursor as usize) {
             Some(&crossing) if crossing != STRAIGHT => self.crossings[crossing as usize][colour as usize],
-            _ => match self.sorted_crossings.binary_search_by_key(&(cursor, queue), |crossing| crossing.0) {
+            _ => match self.sorted_crossings.binary_search_by_key(&(cursor, came.bits()), |crossing| crossing.0) {
                 Ok(found) => self.sorted_crossings[found].1[colour as usize],
                 Err(_) => (cursor + 1, colour),
             },
@@ -248,8 +259,8 @@ impl Routes {
             // Paths that part at a port are not followed: their packets are collected.
             let follows = hop.place > 0 && self.parted.binary_search(&(index as u32)).is_err();
             let before = if follows { Some(&self.hops[index - 1]) } else { None };
-            let is_sorted = |hop: &Hop| hop.queue.0 & BY_CODE_POINT != 0;
-            let from_one = before.filter(|before| sends_cells(before) && !is_sorted(before) && !is_sorted(hop));
+            let is_chosen = |hop: &Hop| hop.queue.0 & CHOSEN != 0;
+            let from_one = before.filter(|before| sends_cells(before) && !is_chosen(before) && !is_chosen(hop));
             let feeder = from_one.map(|before| (before.link, before.queue.0));
             for queue in CODE_POINTS.map(|ecn| self.queue(*hop, ecn)) {
                 let known = feeders.entry((hop.link, queue.0)).or_insert(feeder);
@@ -280,12 +291,14 @@ impl Routes {
     }
 }
 
-/// The queue of packets with this header, by code point of congestion notification.
-fn queues(classifier: &Classifier, header: &Header) -> Sorted {
-    if !classifier.reads_ecn() {
-        return [classifier.classify(header); CODE_POINTS.len()];
-    }
-    CODE_POINTS.map(|ecn| classifier.classify(&Header { network: header.network.with_ecn(ecn), ..*header }))
+/// The queues of packets with this header.
+fn choice(classifier: &Classifier, header: &Header) -> QueueChoice {
+    let queues = if classifier.reads_ecn() {
+        CODE_POINTS.map(|ecn| classifier.classify(&Header { network: header.network.with_ecn(ecn), ..*header }))
+    } else {
+        [classifier.classify(header); CODE_POINTS.len()]
+    };
+    QueueChoice { queues, keys: queues.map(|queue| classifier.key(header, queue)) }
 }
 
 /// A flow's path while it is being computed.

@@ -36,6 +36,11 @@ pub const MUTANTS: &[Mutant] = &[
         catchers: &[Gate(RULES, "D5, dualpi2: classic traffic"), Tests("lib", "scheduler::dual_queue")],
     },
     Mutant {
+        name: "hosts-share-by-flows",
+        fault: "a host gets a share for each of its flows",
+        catchers: &[Tests("lib", "scheduler::host_round_robin")],
+    },
+    Mutant {
         name: "aqm-asked-twice",
         fault: "an AQM judges a packet twice when its turn comes",
         catchers: &[Gate(RULES, "C3"), Tests("conformance_aqm", "a_port_asks")],

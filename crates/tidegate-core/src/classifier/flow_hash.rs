@@ -4,6 +4,7 @@
 //! queue. Ports count only for packets that are no fragments: addresses and protocol alone place the fragments of a datagram.
 
 use super::header::{Header, Network, Transport};
+use super::spread::FlowKey;
 
 /// A seeded hash of flow keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,13 @@ impl FlowHash {
     /// A queue from 0 to `queues - 1` for the packet.
     #[inline]
     pub(super) fn spread(&self, header: &Header, queues: u32) -> u32 {
+        // The product of the hash's upper half with the number of queues: as even as a remainder, without a division.
+        ((u64::from(self.of_flow(header)) * u64::from(queues)) >> 32) as u32
+    }
+
+    /// Of addresses, protocol and ports; without IP of the Ethernet type.
+    #[inline]
+    fn of_flow(&self, header: &Header) -> u32 {
         let hash = match &header.network {
             Network::Other => self.mix(u64::from(header.ethernet_type), 0),
             Network::V4 { source, destination, transport } => {
@@ -40,8 +48,19 @@ impl FlowHash {
                 self.mix(destination, FlowHash::rest(transport))
             }
         };
-        // The product of the hash's upper half with the number of queues: as even as a remainder, without a division.
-        (((hash >> 32) * u64::from(queues)) >> 32) as u32
+        (hash >> 32) as u32
+    }
+
+    /// The hashes that schedulers assign queues by.
+    #[inline]
+    pub(super) fn key(&self, header: &Header) -> FlowKey {
+        let of = |address: u128| (self.mix(address as u64, (address >> 64) as u64) >> 32) as u32;
+        let (source, destination) = match header.network {
+            Network::Other => (0, 0),
+            Network::V4 { source, destination, .. } => (of(source.into()), of(destination.into())),
+            Network::V6 { source, destination, .. } => (of(source), of(destination)),
+        };
+        FlowKey { flow: self.of_flow(header), source, destination }
     }
 
     /// The mixing step over `words`, for tables.

@@ -161,7 +161,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.refresh_if_due(now);
         self.clock = now;
         let mut switched = Switched::default();
-        let mut moving = self.take_moving(now, &continuity, &mut reclassify, observer, &mut switched);
+        let mut moving = self.take_moving(now, &continuity, &new.classifier, &mut reclassify, observer, &mut switched);
         let Continuity { classes, kept, .. } = &mut continuity;
         switched.classes_kept = classes.iter().flatten().count() as u32;
         switched.classes_added = classes.len() as u32 - switched.classes_kept;
@@ -228,6 +228,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         &mut self,
         now: Time,
         continuity: &Continuity,
+        classifier: &Classifier,
         reclassify: &mut impl FnMut(&Packet<()>, &P) -> Option<Flow>,
         observer: &mut O,
         switched: &mut Switched,
@@ -238,7 +239,12 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         for &flow in &continuity.examined {
             let place = continuity.places[flow.index()];
             destinations.clear();
-            datapath.queues.visit(flow, |packet, payload| destinations.push(reclassify(packet, payload)));
+            datapath.queues.visit(flow, |packet, payload| {
+                let to = reclassify(packet, payload);
+                // Where the scheduler assigns queues, what stays in its class keeps the one that it has.
+                let stays = to.zip(place).is_some_and(|(to, place)| classifier.keeps_queue(to, place));
+                destinations.push(if stays { place } else { to });
+            });
             let Some(first) = destinations.iter().position(|&to| to.is_none() || to != place) else { continue };
             let (mut staying, mut dropped) = (Vec::new(), Vec::new());
             for &to in &destinations {

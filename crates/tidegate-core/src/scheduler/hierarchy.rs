@@ -31,6 +31,7 @@
 //! that packet is lost at once, the node is suspended again, which changes nothing above.
 
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
+use crate::classifier::FlowKey;
 use crate::packet::{Colour, Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -407,6 +408,13 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
         for allowance in &mut self.allowances {
             allowance.start(now);
         }
+    }
+
+    fn assign(&mut self, flow: Flow, key: FlowKey) -> Flow {
+        let leaf = &self.members[self.leaf(flow)];
+        let (parent, place) = (leaf.parent as usize, Flow(leaf.place));
+        let place = self.nodes[parent].scheduler.assign(place, key);
+        Flow((self.child(parent, place) - self.nodes.len()) as u32)
     }
 
     #[inline]

@@ -1,5 +1,5 @@
-//! What an operator may say of the schedulers below an AQM: the quantum of [`SparseRoundRobin`](super::SparseRoundRobin), and the share that
-//! [`DualQueue`](super::DualQueue) keeps for classic traffic.
+//! What an operator may say of the schedulers below an AQM: the quantum of [`SparseRoundRobin`](super::SparseRoundRobin), the hosts among which
+//! [`HostRoundRobin`](super::HostRoundRobin) shares, and what [`DualQueue`](super::DualQueue) keeps for classic traffic.
 
 use crate::units::MAX_BYTES;
 
@@ -45,6 +45,22 @@ impl Default for ClassicShare {
     }
 }
 
+crate::fields! {
+    /// The hosts that get equal shares while they are backlogged, whatever the number of their flows.
+    #[derive(Default)]
+    pub enum HostFairness {
+        /// None: flows share.
+        Off = "off",
+        /// Those that packets come from.
+        Source = "source",
+        /// Those that packets go to.
+        Destination = "destination",
+        /// Both: a flow has the share of the busier of its two hosts.
+        #[default]
+        Both = "both",
+    }
+}
+
 /// The options of a scheduler below an AQM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueOptions {
@@ -52,4 +68,6 @@ pub struct QueueOptions {
     pub quantum: Option<Quantum>,
     /// The share of the classic side.
     pub classic_share: ClassicShare,
+    /// The hosts that share.
+    pub hosts: HostFairness,
 }

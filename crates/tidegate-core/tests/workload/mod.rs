@@ -328,7 +328,8 @@ impl<'a, S: Scheduler> Link<'a, S> {
                     if kind.accepts().contains(&Parameter::Weight) { FlowParameters { weight: Some(0), ..nothing } } else { nothing };
                 let place = Flow(self.places[flow % flows] as u32);
                 let refused = self.scheduler.change(self.now, place, &wrong).is_err();
-                let accepts_anything = [SchedulerKind::Fifo, SchedulerKind::SparseRoundRobin].contains(&kind);
+                let accepts_anything =
+                    [SchedulerKind::Fifo, SchedulerKind::SparseRoundRobin, SchedulerKind::HostRoundRobin].contains(&kind);
                 assert!(refused || accepts_anything, "{} accepts anything", kind.name());
             }
             Verb::Visit(wishes) => {

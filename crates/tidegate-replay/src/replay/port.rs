@@ -9,7 +9,7 @@ use super::watcher::{Frame, LOST, Watcher};
 use crate::capture::{Interface, Record};
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
 use tidegate_atm::reassembly::Delivery;
-use tidegate_core::classifier::{Classifier, Header};
+use tidegate_core::classifier::{Classifier, FlowKey, Header};
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
 use tidegate_core::port::{Counters, Port, PortSetup, Switched, Transition, Transmission, Unbalanced};
 use tidegate_core::remark::{Remark, Remarks};
@@ -164,9 +164,11 @@ impl ReplayPort {
         if matches!(self, ReplayPort::Packets(port) if port.has_aqm()) { header.network.ecn() } else { Ecn::NotEct }
     }
 
-    pub(super) fn offer(&mut self, packet: Packet<Box<Frame>>, watcher: &mut Watcher) {
+    pub(super) fn offer(&mut self, packet: Packet<Box<Frame>>, key: Option<FlowKey>, watcher: &mut Watcher) {
         match self {
-            ReplayPort::Packets(port) => port.offer_packet(packet, watcher),
+            ReplayPort::Packets(port) => {
+                port.offer_keyed(packet, key, watcher);
+            }
             ReplayPort::Cells(cells) => {
                 let Packet { flow, length, arrival: now, colour, payload: frame, .. } = packet;
                 let slot = cells.base_slot + now.since(cells.base).picoseconds().div_ceil(cells.slot.picoseconds());

@@ -4,7 +4,7 @@ use super::{
     AqmTable, BufferTable, CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable,
     ShapeTable,
 };
-use crate::choice::{AqmName, LateName, SchedulerName, ServiceClassName, SpreadName};
+use crate::choice::{AqmName, HostFairnessName, LateName, SchedulerName, ServiceClassName, SpreadName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
 use crate::value::{At, Block, Bytes, Name, Or, Whole};
@@ -110,9 +110,12 @@ member! {
         /// What decides on the queue of a packet, if the class has several.
         #[schemars(extend("default" = "flow; code-point with the AQM `dualpi2`", "examples" = ["code-point"]))]
         pub spread: Option<At<SpreadName>>,
-        /// For `queue_scheduler = "sparse-round-robin"`: what a queue may send per turn, in bytes on the wire. A smaller one serves small packets sooner.
+        /// For `queue_scheduler = "sparse-round-robin"` and `host-round-robin`: what a queue may send per turn, in bytes on the wire. A smaller one serves small packets sooner.
         #[schemars(extend("default" = "the longest frame, overhead included", "examples" = ["300 B"]))]
         pub quantum: Option<At<Bytes>>,
+        /// The hosts that get equal shares, whatever the number of their flows. With `fq-codel` it chooses the `queue_scheduler`.
+        #[schemars(extend("default" = "both with `queue_scheduler = \"host-round-robin\"`", "examples" = ["source"]))]
+        pub host_fairness: Option<At<HostFairnessName>>,
         /// For `queue_scheduler = "dual-queue"`: what the classic queue gets while both are backlogged, in percent.
         #[schemars(extend("default" = 10))]
         pub classic_share: Option<At<Whole<1, 50>>>,

@@ -19,7 +19,8 @@ pub fn fair_queueing(policy: &mut PolicyTable) {
         let Some(key) = class.aqm.as_ref().filter(|key| matches!(key.value.choice(), AqmChoice::FairQueueing(_))) else { continue };
         let at = key.span.clone();
         class.value.queues.get_or_insert(At { value: Whole(FAIR_QUEUES), span: at.clone() });
-        class.value.queue_scheduler.get_or_insert(At { value: SchedulerName(SchedulerKind::SparseRoundRobin), span: at.clone() });
+        let turns = if class.host_fairness.is_some() { SchedulerKind::HostRoundRobin } else { SchedulerKind::SparseRoundRobin };
+        class.value.queue_scheduler.get_or_insert(At { value: SchedulerName(turns), span: at.clone() });
         // The buffer of the policy may do for all.
         if class.partition.is_none() && (class.buffer.is_some() || !is_shared) {
             let rate = class.shape.as_ref().map_or(rate, |shape| shape.rate.value.min(rate));

@@ -14,7 +14,7 @@ use crate::cells::{Departure, Fate, Train};
 use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
-use tidegate_core::packet::{Colour, Flow, Packet};
+use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
 use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
 use tidegate_link::{Disturbed, LossStream};
@@ -79,16 +79,17 @@ impl DataPlane<'_> {
     /// A packet reaches the port of its hop.
     #[inline]
     pub(super) fn arrive(&mut self, now: u64, mut packet: InTransit) {
-        let (hop, queue) = self.hop_and_queue(packet.meta);
+        let hop = self.hop(packet.meta.cursor);
         let link = hop.link as usize;
         let LinkState { port, rest, .. } = &mut self.links[link];
         let port = match port {
             LinkPort::Fifo(port) => {
                 if packet.meta.is_ecn_capable() && packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above) {
-                    rest.meter.ce_marked(hop.queue, packet.length);
+                    rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce), packet.length);
                 }
+                let queue = self.flows.routes.queue(hop, packet.meta.ecn());
                 return match port.enqueue(now, queue, packet.length, packet.colour, &mut rest.meter) {
-                    Ok((start, finish)) => self.transmit(link, queue, packet, start, finish),
+                    Ok((start, finish)) => self.transmit(link, packet.meta.ecn(), packet, start, finish),
                     Err(reason) => self.flows.drop_at_port(packet.meta, packet.length, reason),
                 };
             }
@@ -98,12 +99,13 @@ impl DataPlane<'_> {
         match &mut port.kind {
             PortKind::Packets { port: packets, busy_until } => {
                 if packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above) {
-                    watch.meter.ce_marked(hop.queue, packet.length);
+                    watch.meter.ce_marked(watch.flows.routes.queue(hop, Ecn::Ce), packet.length);
                 }
+                let (queue, key) = watch.flows.routes.queue_and_key(hop, packet.meta.ecn());
                 if let Some(admission) = &mut self.admission {
                     admission.renew(now, link, queue, packets);
                 }
-                packets.offer_packet(packet.at_port(now, queue), &mut watch);
+                packets.offer_keyed(packet.at_port(now, queue), key, &mut watch);
                 if *busy_until <= now {
                     self.serve(now, link);
                 } else if self.agenda.port(port.slot) == NEVER && packets.occupancy().packets() > 0 {
@@ -115,6 +117,7 @@ impl DataPlane<'_> {
                 self.arrive_as_cells(now, pace, packet);
             }
             PortKind::Adapter(adapter) => {
+                let queue = watch.flows.routes.queue(hop, packet.meta.ecn());
                 adapter.arrive(now, queue, packet, rest.mark_above, &mut watch);
                 self.agenda.set_port(port.slot, adapter.next());
             }
@@ -124,12 +127,13 @@ impl DataPlane<'_> {
     /// The first cell of a packet reaches the port of its hop; the others follow at this pace.
     fn arrive_as_cells(&mut self, now: u64, pace: u64, mut packet: InTransit) {
         let cursor = packet.meta.cursor;
-        let ((hop, queue), goes_on) = (self.hop_and_queue(packet.meta), self.hop(cursor + 1).comes_one_by_one);
+        let (hop, goes_on) = (self.hop(cursor), self.hop(cursor + 1).comes_one_by_one);
         let LinkState { port: LinkPort::Driven(port), rest, .. } = &mut self.links[hop.link as usize] else { return };
         let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
         if packet.meta.mark_if_congested(cells.port().occupancy().bytes(), rest.mark_above) {
-            rest.meter.ce_marked(hop.queue, packet.length);
+            rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce), packet.length);
         }
+        let queue = self.flows.routes.queue(hop, packet.meta.ecn());
         let InTransit { meta: tag, length, colour } = packet;
         cells.push(queue, Train { tag, length, colour, first: now, pace, goes_on });
         self.agenda.update_port(*slot, cells.next());
@@ -165,9 +169,11 @@ impl DataPlane<'_> {
                     let (start, finish) = (start.picoseconds(), finish.picoseconds());
                     *busy_until = finish;
                     let more = port.occupancy().packets() > 0;
-                    let (queue, packet) = (packet.flow, InTransit::from_port(&packet));
+                    let ecn = packet.payload.ecn();
+                    let packet = InTransit::from_port(&packet);
                     if let Some(admission) = &mut self.admission {
                         let hop = self.flows.routes.hops[packet.meta.cursor as usize];
+                        let queue = self.flows.routes.queue(hop, ecn);
                         if hop.flow & BACK == 0 {
                             admission.measure(start, link, u64::from(hop.flow), 8 * packet.length);
                             if port.occupancy().flow_packets(queue) > 0 {
@@ -175,7 +181,7 @@ impl DataPlane<'_> {
                             }
                         }
                     }
-                    self.transmit(link, queue, packet, start, finish);
+                    self.transmit(link, ecn, packet, start, finish);
                     if more { finish } else { NEVER }
                 }
                 Next::WaitUntil(time) => time.picoseconds(),
@@ -279,8 +285,7 @@ impl DataPlane<'_> {
 
     fn adapter_sent(&mut self, link: usize, cell: AdapterCell) {
         let AdapterCell { frame, number, cells, finish, is_last, is_whole } = cell;
-        let (_, queue) = self.hop_and_queue(frame.meta);
-        let (cursor, colour) = self.crossing(link, queue, frame.meta.cursor, frame.colour);
+        let (cursor, colour) = self.crossing(link, frame.meta.ecn(), frame.meta.cursor, frame.colour);
         let InTransit { meta, length, .. } = frame;
         let hop = self.hop(cursor);
         if is_last && !is_whole {
@@ -298,20 +303,20 @@ impl DataPlane<'_> {
         }
     }
 
-    /// Sends a packet that leaves this queue along a link, to the next port or to its sink.
+    /// Sends a packet that came with this code point along a link, to the next port or to its sink.
     #[inline]
-    fn transmit(&mut self, link: usize, queue: Flow, packet: InTransit, start: u64, finish: u64) {
-        let (cursor, colour) = self.crossing(link, queue, packet.meta.cursor, packet.colour);
+    fn transmit(&mut self, link: usize, came: Ecn, packet: InTransit, start: u64, finish: u64) {
+        let (cursor, colour) = self.crossing(link, came, packet.meta.cursor, packet.colour);
         // Where cells contend, the arrival of the first cell counts.
         let leaves = if self.hop(cursor).comes_as_cells { start + self.links[link].rest.pace } else { finish };
         self.forward(link, InTransit { colour, ..packet.at(cursor) }, leaves);
     }
 
-    /// The next hop of a packet that leaves this queue in this colour, and its colour there.
+    /// The next hop of a packet that came with this code point and leaves in this colour, and its colour there.
     #[inline]
-    fn crossing(&self, link: usize, queue: Flow, cursor: u32, colour: Colour) -> (u32, Colour) {
+    fn crossing(&self, link: usize, came: Ecn, cursor: u32, colour: Colour) -> (u32, Colour) {
         match &self.links[link].port {
-            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, queue, colour),
+            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, came, colour),
             _ => (cursor + 1, colour),
         }
     }

@@ -423,11 +423,10 @@ impl<'a> Signalling<'a> {
 /// The queue of a flow's packets at this place of its path.
 fn queue_at(routes: &Routes, flow: usize, place: usize) -> Flow {
     let mut cursor = routes.variants[routes.first_variant[flow] as usize].cursor;
-    let queue = |cursor: u32| routes.queue(routes.hops[cursor as usize], Ecn::NotEct);
     for _ in 0..place {
-        cursor = routes.crossing(cursor, queue(cursor), Colour::Green).0;
+        cursor = routes.crossing(cursor, Ecn::NotEct, Colour::Green).0;
     }
-    queue(cursor)
+    routes.queue(routes.hops[cursor as usize], Ecn::NotEct)
 }
 
 fn exponential(stream: &mut Stream, mean: Duration) -> u64 {
