@@ -2,6 +2,9 @@
 //!
 //! `none` is the port without an AQM, whose buffer is full: what an AQM costs is the difference. Half of the packets can be marked. Targets
 //! are a thousandth of the usual ones, as at 50 Gbit/s a packet of 64 bytes takes 10 ns. Packets go to queues at random.
+//!
+//! `fq-codel` has CoDel in each queue, sparse round robin among them, and a buffer that pushes out of the longest. Half of the packets go to 32 of
+//! the queues, which CoDel keeps short, and half to all of them.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES, PICOSECONDS_PER_PACKET};
@@ -21,12 +24,18 @@ const ROUND_PACKETS: usize = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 /// The port without an AQM.
 const NONE: &str = "none";
 
+/// CoDel in each of many queues.
+const FAIR: &str = "fq-codel";
+
+/// The queues to which half of the packets go with `fq-codel`.
+const HEAVY: u32 = 32;
+
 /// The packets that the buffer holds: 20 us.
 const BUFFER: u32 = 2000;
 
-/// No AQM, and every registered one.
+/// No AQM, every registered one, and fair queueing.
 pub fn names() -> impl Iterator<Item = String> {
-    std::iter::once(NONE).chain(AqmKind::ALL.iter().map(|kind| kind.name())).map(|name| format!("aqm/{name}"))
+    [NONE, FAIR].into_iter().chain(AqmKind::ALL.iter().map(|kind| kind.name())).map(|name| format!("aqm/{name}"))
 }
 
 /// A port with the named AQM.
@@ -37,10 +46,13 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
     let unknown = || format!("there is no AQM \"{name}\"; there are {}", names().collect::<Vec<_>>().join(", "));
     let algorithm = name.strip_prefix("aqm/").ok_or_else(unknown)?;
     let rate = Rate::new(u64::from(PACKET_BYTES) * 8 * 1_000_000_000_000 / PICOSECONDS_PER_PACKET).map_err(|error| error.to_string())?;
+    let is_fair = algorithm == FAIR;
+    let (manager, scheduler) =
+        if is_fair { (BufferKind::FattestFlow, SchedulerKind::SparseRoundRobin) } else { (BufferKind::TailDrop, SchedulerKind::Fifo) };
     let aqm = if algorithm == NONE {
         None
     } else {
-        let kind = AqmKind::from_name(algorithm).ok_or_else(unknown)?;
+        let kind = if is_fair { AqmKind::CoDel } else { AqmKind::from_name(algorithm).ok_or_else(unknown)? };
         let setup = AqmSetup { flows: flows as usize, rate, longest_frame: 1522 };
         Some(kind.build(&setup, &quick(kind)).map_err(|error| format!("{name}: {error}"))?)
     };
@@ -53,8 +65,8 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         policers: vec![None],
         aqms: vec![aqm],
         seed: 1,
-        buffer: BufferKind::TailDrop.build(&buffer).map_err(|error| error.to_string())?,
-        scheduler: SchedulerKind::Fifo
+        buffer: manager.build(&buffer).map_err(|error| error.to_string())?,
+        scheduler: scheduler
             .build(&Setup::new(rate, 1522), &vec![FlowParameters::default(); flows as usize])
             .map_err(|error| error.to_string())?,
         packet_limit: BUFFER,
@@ -62,8 +74,10 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         remarks: Remarks::default(),
     };
     let mut random = Random::new();
-    let order: Vec<(Flow, Ecn)> =
-        (0..ROUND_PACKETS).map(|_| (Flow(random.below(flows)), [Ecn::NotEct, Ecn::Ect0][random.below(2) as usize])).collect();
+    let heavy = if is_fair { flows.min(HEAVY) } else { flows };
+    let order: Vec<(Flow, Ecn)> = (0..ROUND_PACKETS)
+        .map(|packet| (Flow(random.below(if packet % 2 == 0 { heavy } else { flows })), [Ecn::NotEct, Ecn::Ect0][random.below(2) as usize]))
+        .collect();
     let mut port: Port<u64> = Port::new(Time::ZERO, setup);
     let mut now = Time::ZERO;
     let gap = Duration::from_picoseconds(BURST as u64 * PICOSECONDS_PER_PACKET * 20 / 21);
