@@ -13,7 +13,8 @@
 //!   point it has changed; a packet that was marked upstream passes a mark unchanged and uncounted.
 //! * A5: a port has one stream of random numbers, and its AQMs draw from it in the order in which they are asked.
 //!
-//! A port need not ask at a moment at which none of its AQMs ever judges ([`Aqm::judges_arrivals`], [`Aqm::judges_departures`]).
+//! A port need not ask at a moment at which none of its AQMs ever judges ([`Aqm::judges_arrivals`], [`Aqm::judges_departures`]). Nor need it tell of
+//! packets that join queues which are not empty, or of those that leave others behind unless [`Aqm::hears_departures`] is true.
 //!
 //! **Laws** that every registered AQM keeps, checked by the conformance suite:
 //! 1. [`Judgement::Mark`] is said only of a packet whose transport understands it ([`Ecn::is_capable`](crate::packet::Ecn::is_capable));
@@ -81,6 +82,11 @@ pub trait Aqm {
         true
     }
 
+    /// False if [`Aqm::left`] does nothing while the queue holds another packet: a port need not say it then.
+    fn hears_departures(&self) -> bool {
+        true
+    }
+
     /// Judges a packet that arrives; `backlog` does not include it.
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
@@ -95,7 +101,7 @@ pub trait Aqm {
         Judgement::Pass
     }
 
-    /// A packet has joined the queue of `flow`; `backlog` includes it.
+    /// A packet has joined the queue of `flow`; `backlog` includes it. Only the first packet of a queue may matter.
     #[inline]
     fn joined<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
         let _ = (now, flow, backlog);

@@ -270,7 +270,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         let seen = packet.seen();
         let became_head = self.datapath.queues.push(packet);
         self.datapath.buffer.changed(Change::joined(&seen), self.datapath.queues.occupancy());
-        if self.datapath.aqms.are_used() {
+        if self.datapath.aqms.hear_join(became_head.is_some()) {
             self.datapath.aqms.joined(now, flow, length, self.datapath.queues.occupancy());
         }
         observer.queued(now, &seen, self.datapath.queues.occupancy());

@@ -483,6 +483,10 @@ impl Aqm for AnyAqm {
         match_aqm!(self, a => a.depart(now, head, backlog, draws))
     }
 
+    fn hears_departures(&self) -> bool {
+        match_aqm!(self, a => a.hears_departures())
+    }
+
     #[inline]
     fn joined<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
         match_aqm!(self, a => a.joined(now, flow, backlog));

@@ -76,6 +76,10 @@ impl Aqm for Cobalt {
         false
     }
 
+    fn hears_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let control = &mut self.flows[head.flow.index()];

@@ -82,6 +82,10 @@ impl Aqm for CoDel {
         false
     }
 
+    fn hears_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, _: &mut SplitMix64) -> Judgement {
         let Sojourn { target, interval } = self.sojourn;

@@ -21,6 +21,9 @@ pub struct ClassAqms {
     draws: SplitMix64,
     judges_arrivals: bool,
     judges_departures: bool,
+    /// True if every packet that joins or leaves a queue counts, not only the first and the last: several classes are counted apart.
+    counts: bool,
+    hears_departures: bool,
     /// What was said elsewhere of the next packet whose turn comes, if departures are judged elsewhere.
     judged: Option<Judgement>,
 }
@@ -33,9 +36,10 @@ struct ClassAqm {
     first: u32,
     /// The number of flows of the class.
     flows: u32,
-    /// What the class has queued.
+    /// What the class has queued, if there are others.
     packets: u32,
     bytes: u64,
+    is_alone: bool,
 }
 
 /// The first flow of a class, at which the numbers of its AQM begin.
@@ -51,7 +55,8 @@ impl Numbering for From {
 impl ClassAqm {
     #[inline]
     fn split<'a>(&'a mut self, port: &'a Occupancy) -> (&'a mut AnyAqm, Subset<'a, From>) {
-        (&mut self.aqm, Subset { packets: self.packets, bytes: self.bytes, numbering: From(self.first), port })
+        let (packets, bytes) = if self.is_alone { (port.packets(), port.bytes()) } else { (self.packets, self.bytes) };
+        (&mut self.aqm, Subset { packets, bytes, numbering: From(self.first), port })
     }
 
     #[inline]
@@ -72,6 +77,8 @@ impl ClassAqms {
             draws: SplitMix64::new(seed),
             judges_arrivals: aqms.iter().flatten().any(Aqm::judges_arrivals),
             judges_departures: aqms.iter().flatten().any(Aqm::judges_departures),
+            counts: aqms.len() > 1 && aqms.iter().any(Option::is_some),
+            hears_departures: aqms.iter().flatten().any(Aqm::hears_departures),
             judged: None,
         };
         if aqms.iter().all(Option::is_none) {
@@ -81,7 +88,8 @@ impl ClassAqms {
         for (aqm, class) in aqms.into_iter().zip(classifier.classes()) {
             set.classes.push(aqm.map(|mut aqm| {
                 aqm.start(now);
-                ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0 }
+                let is_alone = classifier.classes().len() == 1;
+                ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0, is_alone }
             }));
         }
         if set.classes.len() > 1 {
@@ -94,6 +102,18 @@ impl ClassAqms {
     #[inline]
     pub(super) fn are_used(&self) -> bool {
         !self.classes.is_empty()
+    }
+
+    /// True if it matters that a packet has joined a queue.
+    #[inline]
+    pub(super) fn hear_join(&self, is_first: bool) -> bool {
+        self.counts || is_first && self.are_used()
+    }
+
+    /// True if it matters that a packet has left a queue, where a class has an AQM.
+    #[inline]
+    pub(super) fn hear_departure(&self, is_last: bool) -> bool {
+        self.counts || is_last || self.hears_departures
     }
 
     /// True if an AQM has something to say of arrivals.
@@ -146,8 +166,10 @@ impl ClassAqms {
     #[inline]
     pub fn joined(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
         if let Some((class, _)) = self.of(flow) {
-            class.packets += 1;
-            class.bytes += u64::from(length);
+            if !class.is_alone {
+                class.packets += 1;
+                class.bytes += u64::from(length);
+            }
             let local = class.local(flow);
             let (aqm, view) = class.split(port);
             aqm.joined(now, local, &view);
@@ -158,8 +180,10 @@ impl ClassAqms {
     #[inline]
     pub fn left(&mut self, now: Time, flow: Flow, length: u32, port: &Occupancy) {
         if let Some((class, _)) = self.of(flow) {
-            class.packets -= 1;
-            class.bytes -= u64::from(length);
+            if !class.is_alone {
+                class.packets -= 1;
+                class.bytes -= u64::from(length);
+            }
             let local = class.local(flow);
             let (aqm, view) = class.split(port);
             aqm.left(now, local, &view);

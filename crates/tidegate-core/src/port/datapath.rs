@@ -129,7 +129,7 @@ impl<P, B: BufferManager> Datapath<P, B> {
     #[inline]
     pub(super) fn left(&mut self, now: Time, packet: &Packet<P>) {
         self.buffer.changed(Change::left(packet), self.queues.occupancy());
-        if self.aqms.are_used() {
+        if self.aqms.are_used() && self.aqms.hear_departure(self.queues.occupancy().flow_packets(packet.flow) == 0) {
             self.aqms.left(now, packet.flow, packet.length, self.queues.occupancy());
         }
     }
