@@ -108,11 +108,14 @@ impl Case {
         let outcome = run(&self.network(), &experiment, &Control::default()).expect("the network is sound, and conserves what it carries");
         let seconds = (self.seconds * u64::from(self.seeds)) as f64;
         let mut flows = vec![FlowResult::default(); self.senders.len() + self.streams.len()];
-        let (mut busy, mut delays, mut congestion, mut full) = (0.0, Histogram::default(), 0, 0);
+        let (mut busy, mut delays, mut congestion, mut full, mut marked) = (0.0, Histogram::default(), 0, 0, 0);
         for replication in &outcome.replications {
             let port = &replication.ports[0];
             busy += port.utilisation / f64::from(self.seeds);
-            port.classes.iter().for_each(|class| delays.merge(&class.delays));
+            for class in &port.classes {
+                delays.merge(&class.delays);
+                marked += class.ce_marked.packets;
+            }
             congestion += port.dropped[DropReason::Congestion as usize].packets;
             full += port.dropped.iter().map(|volume| volume.packets).sum::<u64>();
             for (result, flow) in flows.iter_mut().zip(&replication.flows) {
@@ -121,7 +124,7 @@ impl Case {
                 result.dropped += flow.lost().packets;
             }
         }
-        Results { case: self.clone(), utilisation: busy, delays, early: congestion, full: full - congestion, flows }
+        Results { case: self.clone(), utilisation: busy, delays, early: congestion, full: full - congestion, marked, flows }
     }
 
     fn network(&self) -> Network {
@@ -210,6 +213,8 @@ pub struct Results {
     pub early: u64,
     /// Packets that were dropped otherwise.
     pub full: u64,
+    /// Packets that the AQM marked.
+    pub marked: u64,
     pub flows: Vec<FlowResult>,
 }
 

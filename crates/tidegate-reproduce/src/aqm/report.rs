@@ -24,11 +24,13 @@ fn unproven(id: &'static str, title: &str, source: &'static str, flow: &str, rea
 
 /// A row per run: how well the link was used, how long packets waited, and what connections got.
 pub fn table(title: &str, results: &[Results]) -> Table {
-    let head = ["queue", "senders", "used", "delay p50 (ms)", "p95", "p99", "mean", "early drops", "others", "Mbit/s"];
+    let head = ["queue", "senders", "used", "delay p50 (ms)", "p95", "p99", "mean", "marks", "early drops", "others", "Mbit/s"];
     let row = |result: &Results| {
         let mut cells = vec![result.case.discipline.name.to_owned(), senders(result), format!("{:.3}", result.utilisation)];
         cells.extend([0.5, 0.95, 0.99].map(|part| format!("{:.2}", result.delay(part))));
-        cells.extend([format!("{:.2}", result.mean_delay()), result.early.to_string(), result.full.to_string(), rates(result)]);
+        cells.push(format!("{:.2}", result.mean_delay()));
+        cells.extend([result.marked, result.early, result.full].map(|packets| packets.to_string()));
+        cells.push(rates(result));
         cells
     };
     Table::new(title, &head, results.iter().map(row).collect())
