@@ -43,6 +43,13 @@ fn a_second_paper_is_run_beside_the_first() {
 }
 
 #[test]
+fn transcripts_of_aqms_are_those_of_the_model() {
+    let table = done(&["reproduce", "aqm/rules"]);
+    assert!(table.lines().take(4).any(|line| line.contains("✔ passed") && line.contains("all 24 gates hold")), "{table}");
+    assert!(table.contains("every flood") && table.contains("more comes than the link carries"), "why nothing is proven: {table}");
+}
+
+#[test]
 fn json_holds_every_gate_with_its_numbers() {
     let json: Value = serde_json::from_str(&done(&["reproduce", "schiller/figure-4", "--json"])).unwrap();
     assert_eq!(json["passed"], true);
