@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_core::classifier::{CodePoints, Header, Network, PortRange, Prefix, Rule};
+use tidegate_core::packet::Ecn;
 
 /// What a packet meets at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,6 +107,7 @@ pub fn print_rule(rule: &Rule) -> String {
     condition("source", rule.source.map(|prefix| quoted(print_prefix(prefix))));
     condition("destination", rule.destination.map(|prefix| quoted(print_prefix(prefix))));
     condition("dscp", rule.dscp.map(print_code_points));
+    condition("ecn", rule.ecn.map(|ecn| quoted(print_ecn(ecn).to_owned())));
     condition("protocol", rule.protocol.map(|number| named(PROTOCOL_NAMES, number)));
     condition("source_port", rule.source_port.map(print_ports));
     condition("destination_port", rule.destination_port.map(print_ports));
@@ -126,6 +128,9 @@ pub fn print_header(header: &Header) -> String {
             let _ = write!(text, " port {source} to {destination}");
         }
         let _ = write!(text, ", DSCP {}", named(DSCP_NAMES, transport.dscp).trim_matches('"'));
+        if transport.ecn != Ecn::NotEct {
+            let _ = write!(text, ", ECN {}", print_ecn(transport.ecn));
+        }
         text += if transport.fragment { ", a fragment" } else { "" };
     }
     if let Some(vlan) = header.vlan {
@@ -136,6 +141,15 @@ pub fn print_header(header: &Header) -> String {
 
 fn named(names: &[(&str, u8)], number: u8) -> String {
     names.iter().find(|(_, of)| *of == number).map_or_else(|| number.to_string(), |(name, _)| format!("\"{name}\""))
+}
+
+fn print_ecn(ecn: Ecn) -> &'static str {
+    match ecn {
+        Ecn::NotEct => "not-ect",
+        Ecn::Ect1 => "ect1",
+        Ecn::Ect0 => "ect0",
+        Ecn::Ce => "ce",
+    }
 }
 
 fn print_prefix(prefix: Prefix) -> String {

@@ -4,9 +4,10 @@ use crate::command::{HOST2, Live, notes, pings_pass};
 use crate::topology::{Place, Topology};
 use serde_json::Value;
 use std::fs;
+use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -165,4 +166,72 @@ fn a_home_gateway_is_applied_and_changed_in_one_direction() {
     let report = ended.report();
     let classes = report["runs"][0]["ports"][1]["classes"].as_array().unwrap();
     assert!(classes.iter().any(|class| class["name"] == "voice"), "{report}");
+}
+
+/// A request in the middle's namespace, where the bridge listens on the loopback; head and content of the answer.
+fn page(topology: &Topology, port: u16, path: &str, headers: &str) -> (String, String) {
+    let request = format!("GET {path} HTTP/1.1\r\n{headers}\r\n");
+    topology.call(Place::Middle, move || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the bridge listens");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, content) = text.split_once("\r\n\r\n").expect("a head");
+        (head.to_owned(), content.to_owned())
+    })
+}
+
+#[test]
+fn metrics_are_those_of_the_bridge_and_for_its_own_machine() {
+    const PORT: u16 = 9100;
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("access.toml");
+    fs::write(&policy, POLICY.replace("rest", "the \\\"rest\\\" of it")).unwrap();
+    let topology = Topology::new();
+    topology.within(Place::Middle, "ip link set lo up");
+    let live = Live::start_policy(
+        &topology,
+        &policy,
+        &format!("--in tgb --out tgc --quiet --json --metrics 127.0.0.1:{PORT} --metrics-classes 1"),
+    );
+    pings_pass(&topology);
+    let host = "Host: 127.0.0.1\r\n";
+    let (head, text) = page(&topology, PORT, "/metrics", host);
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"), "{head}");
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(value("tidegate_packets_total{direction=\"tgb > tgc\",stage=\"received\"}") >= 11.0);
+    assert_eq!(value("tidegate_classes_left_out{direction=\"tgb > tgc\"}"), 1.0);
+    assert!(text.contains("class=\"the \\\"rest\\\" of it\"") && text.ends_with("# EOF\n"), "{text}");
+    // By a parser that is not ours, where it is installed.
+    let parse = "import sys\ntry:\n from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\
+                 except ImportError:\n sys.exit(77)\nprint(sum(len(family.samples) for family in parse(sys.stdin.read())))";
+    let mut python = Command::new("python3");
+    python.args(["-c", parse]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    match python.spawn() {
+        Err(error) => println!("not parsed by the Python client: no python3 ({error})"),
+        Ok(mut child) => {
+            child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            match output.status.code() {
+                Some(77) => println!("not parsed by the Python client: `pip install prometheus_client` was not done"),
+                code => assert_eq!(code, Some(0), "{}", String::from_utf8_lossy(&output.stderr)),
+            }
+        }
+    }
+    let (_, classes) = page(&topology, PORT, "/classes", host);
+    let classes: Value = serde_json::from_str(&classes).unwrap();
+    assert_eq!(classes["classes"]["directions"][0]["left_out"], 1);
+    let (_, watch) = page(&topology, PORT, "/", host);
+    let outside = ["http:", "https:", "src=", "@import"]
+        .into_iter()
+        .find(|reference| watch.replace("http://www.w3.org/2000/svg", "").contains(reference));
+    assert_eq!(outside, None, "the page needs no other file");
+    assert!(page(&topology, PORT, "/", "Host: evil.example\r\n").0.starts_with("HTTP/1.1 403"));
+    live.signal(libc::SIGTERM);
+    assert_eq!(live.wait().code, Some(0));
+    let refused = Live::start_policy(&topology, &policy, "--in tgb --out tgc --metrics 0.0.0.0:9100").wait();
+    assert!(refused.code == Some(2) && refused.log.contains("--metrics-token"), "{refused:?}");
 }
