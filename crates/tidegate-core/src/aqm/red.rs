@@ -121,6 +121,10 @@ impl Algorithm<QueueManagement> for Red {
 }
 
 impl Aqm for Red {
+    fn hears_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let Queue { average, lots } = &mut self.queues[arrival.flow.index()];

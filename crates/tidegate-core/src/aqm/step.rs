@@ -43,6 +43,10 @@ impl Algorithm<QueueManagement> for Step {
 }
 
 impl Aqm for Step {
+    fn hears_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, _: &mut SplitMix64) -> Judgement {
         let own = if fault!(StepIncludesTheArrival) { arrival.length } else { 0 };

@@ -119,6 +119,10 @@ impl Algorithm<QueueManagement> for AdaptiveRed {
 }
 
 impl Aqm for AdaptiveRed {
+    fn hears_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let queue = &mut self.queues[arrival.flow.index()];

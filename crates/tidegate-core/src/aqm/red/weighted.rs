@@ -89,6 +89,10 @@ impl Algorithm<QueueManagement> for WeightedRed {
 }
 
 impl Aqm for WeightedRed {
+    fn hears_departures(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let colour = arrival.colour as usize;
