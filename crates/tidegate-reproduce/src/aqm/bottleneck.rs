@@ -2,7 +2,7 @@
 
 use tidegate_core::aqm::{AqmParameters, AqmSetup};
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Transport};
+use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Spread, Transport};
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
@@ -105,32 +105,25 @@ impl Discipline {
     }
 
     fn classifier(&self) -> Classifier {
-        Classifier::new(vec![ClassRules { name: "all".into(), queues: self.queues(), rules: vec![] }], 1).expect("one class")
+        let class = ClassRules { name: "all".into(), queues: self.queues(), rules: vec![] };
+        let mut classifier = Classifier::new(vec![class], 1).expect("one class");
+        if self.sharing == Sharing::Dual {
+            classifier.set_spread(0, Spread::CodePoint).expect("two queues");
+        }
+        classifier
     }
 
-    /// Headers of flows, each in a queue of its own where there is one per flow, and in the queue for it where there are two. `is_low` says which
-    /// flows go to the low-latency queue.
-    pub fn headers(&self, is_low: impl Iterator<Item = bool>) -> Vec<Header> {
+    /// Headers of this number of flows, each in a queue of its own where there is one per flow.
+    pub fn headers(&self, flows: usize) -> Vec<Header> {
         let classifier = self.classifier();
         let mut taken = Vec::new();
-        let mut ports = 1..u16::MAX;
-        let next = |is_low: bool| {
-            let mut all = ports.by_ref().map(header);
-            all.find(|header| {
-                let queue = classifier.classify(header).0;
-                let fits = match self.sharing {
-                    Sharing::One => true,
-                    Sharing::PerFlow => !taken.contains(&queue),
-                    Sharing::Dual => queue == u32::from(is_low),
-                };
-                if fits {
-                    taken.push(queue);
-                }
-                fits
-            })
-            .expect("a hash that reaches every queue")
+        let is_alone = |header: &Header| {
+            let queue = classifier.classify(header);
+            let is_free = self.sharing != Sharing::PerFlow || !taken.contains(&queue);
+            taken.push(queue);
+            is_free
         };
-        is_low.map(next).collect()
+        (1..u16::MAX).map(header).filter(is_alone).take(flows).collect()
     }
 }
 

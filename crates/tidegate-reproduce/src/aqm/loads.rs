@@ -150,7 +150,7 @@ fn gates(rows: &[Row], loads: &[usize]) -> Vec<Gate> {
     let few = |row: &Row| -> Vec<f64> {
         row.short_delays().into_iter().zip(loads).filter(|(_, load)| **load <= 32).map(|(value, _)| value).collect()
     };
-    let prague = |row: &Row| if row.kind == Kind::Mixed { row.short_delays() } else { Vec::new() };
+    let prague = |row: &Row| if row.kind == Kind::Mixed { few(row) } else { Vec::new() };
     let full = rows.iter().filter(|row| row.name != "step").map(least).collect();
     let delays = &Row::delays;
     vec![
@@ -166,7 +166,7 @@ fn gates(rows: &[Row], loads: &[usize]) -> Vec<Gate> {
             largest(&["fq-codel", "fq-pie"], &few),
             5.0,
         ),
-        Gate::at_most("dualpi2: 99 % of the delay of a Prague connection", "ms", most(of("dualpi2", &prague)), 2.5),
+        Gate::at_most("dualpi2: 99 % of the delay of a Prague connection, up to 32", "ms", most(of("dualpi2", &prague)), 2.5),
     ]
 }
 

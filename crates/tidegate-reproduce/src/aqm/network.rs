@@ -135,8 +135,7 @@ impl Case {
             Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
         };
         let mut links = vec![link("bottleneck".into(), entrance, exit, 0, self.discipline.port(megabits(self.rate)))];
-        let is_low = self.senders.iter().map(|sender| sender.ecn == EcnMode::L4s).chain(self.streams.iter().map(|_| false));
-        let headers = self.discipline.headers(is_low);
+        let headers = self.discipline.headers(self.senders.len() + self.streams.len());
         let mut flows = Vec::new();
         for (number, header) in headers.into_iter().enumerate() {
             let host = NodeId(nodes.len());
