@@ -1,5 +1,6 @@
 //! `tidegate live`: real packets between two network interfaces.
 
+use crate::acks::AckFilterForm;
 use crate::changes::{self, Change};
 use crate::failure::Failure;
 use crate::live_pages::Pages;
@@ -26,6 +27,7 @@ use tidegate_live::{
 use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::{Class, Policy};
 use tidegate_scenario::units;
+use tidegate_wire::AckFilter;
 
 /// The most packets for which room is made without being asked, unless the policy holds more by itself: 400 MB in both directions.
 const MOST_ROOM: u32 = 1 << 17;
@@ -75,6 +77,9 @@ pub struct Arguments {
     /// Complete unfinished checksums in software instead of passing them on to the outgoing interface
     #[arg(long)]
     complete_checksums: bool,
+    /// Drop an acknowledgement of TCP from its queue when a later one joins that says all it says; `conservative` unless a form is given
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "conservative", conflicts_with = "end_system")]
+    ack_filter: Option<AckFilterForm>,
     /// Use a thread each for receiving, deciding and transmitting in either direction, with a ring per flow between them (docs/end-system.md)
     #[arg(long)]
     end_system: bool,
@@ -178,6 +183,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     config.options.drain = arguments.drain;
     config.options.batch = arguments.batch;
     config.options.ring = arguments.ring;
+    config.options.ack_filter = arguments.ack_filter.map(AckFilter::from);
     config.options.end_system = arguments.end_system;
     config.options.decision_core = arguments.decision_core;
     config.options.force = arguments.force;

@@ -1,5 +1,6 @@
 //! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
 
+mod acks;
 mod admit;
 mod bench;
 mod bounds;

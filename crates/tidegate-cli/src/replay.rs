@@ -1,5 +1,6 @@
 //! `tidegate replay`: a capture through a policy in virtual time.
 
+use crate::acks::AckFilterForm;
 use crate::capture_report::capture_result;
 use crate::changes;
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ use tidegate_replay::{
     CaptureError, CaptureReader, CaptureWriter, Interface, Outputs, PortChange, ReplayError, ReplaySetup, Replayed, replay,
 };
 use tidegate_report::{OutputFile, OutputFolder, Places, Report, Run, World};
+use tidegate_wire::AckFilter;
 
 /// What `tidegate replay` takes.
 #[derive(Args)]
@@ -40,6 +42,9 @@ pub struct Arguments {
     /// Use what is before damage in the middle of the capture, instead of refusing it
     #[arg(long)]
     until_damage: bool,
+    /// Drop an acknowledgement of TCP from its queue when a later one joins that says all it says; `conservative` unless a form is given
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "conservative")]
+    ack_filter: Option<AckFilterForm>,
     /// Where to write what was sent (`-`: standard output), with its new timestamps [default: CAPTURE.sent.pcapng, or DIR/sent.pcapng with --out]
     #[arg(long, value_name = "FILE")]
     sent: Option<PathBuf>,
@@ -64,6 +69,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             policy.name,
             arguments.policy.display(),
             policy.name
+        )));
+    }
+    if arguments.ack_filter.is_some() && policy.adapter.is_some() {
+        return Err(Failure::BadInput(format!(
+            "error: --ack-filter: policy {} of {} sends cells, and no packet leaves the middle of such a queue\n  remove the option, or `cells`",
+            policy.name,
+            arguments.policy.display()
         )));
     }
     let capture_path = &arguments.capture;
@@ -102,7 +114,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let changes = changes::of_policy(&scenario, &policy.name);
     let setups = changes.iter().map(|change| PortChange { after: change.at, setup: change.setup.clone() });
-    let setup = ReplaySetup { port: policy.setup(), adapter: policy.adapter.clone(), changes: setups.collect() };
+    let setup = ReplaySetup {
+        port: policy.setup(),
+        adapter: policy.adapter.clone(),
+        changes: setups.collect(),
+        ack_filter: arguments.ack_filter.map(AckFilter::from),
+    };
     let outputs = Outputs { sent: &mut sent_file, dropped: &mut dropped_file, cells: cells_file.as_mut() };
     let replayed = replay(setup, &policy.link, &mut capture, takes, outputs, |record| {
         bytes += record.data.len() as u64 + 16;

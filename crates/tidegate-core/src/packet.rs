@@ -186,5 +186,7 @@ fields! {
         Removed = "removed",
         /// An AQM dropped it, on arrival or when its turn came, to tell its sender of congestion.
         Congestion = "congestion",
+        /// It acknowledged less than a later packet of its connection in the same queue.
+        AckFiltered = "ack-filtered",
     }
 }

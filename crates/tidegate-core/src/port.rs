@@ -329,6 +329,18 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.datapath.counters.check(Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() })
     }
 
+    /// The packets queued for a flow with their payloads, the oldest first.
+    pub fn queued(&self, flow: Flow) -> impl Iterator<Item = (Packet<()>, &P)> {
+        self.datapath.queues.walk(flow)
+    }
+
+    /// Drops the packet with this many others before it in its flow's queue. False if there is none, or if the buffer manager keeps it in a list.
+    pub fn withdraw<O: Observer<P>>(&mut self, now: Time, flow: Flow, before: u32, reason: DropReason, observer: &mut O) -> bool {
+        let Some(packet) = self.datapath.queues.pop_at(flow, before) else { return false };
+        self.removed(now, flow, packet, before == 0, reason, observer);
+        true
+    }
+
     #[cold]
     fn push_out<O: Observer<P>>(&mut self, now: Time, victim: Victim, observer: &mut O) {
         let (flow, packet, was_head) = match victim {
@@ -343,17 +355,22 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             }
         };
         let Some(packet) = packet else { unreachable!("the buffer manager pushed out a packet that is not queued") };
-        if was_head {
-            self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
-        }
         if !fault!(AqmMissesPushOuts) {
             self.datapath.aqms.pushed_out(now, flow);
+        }
+        self.removed(now, flow, packet, was_head, DropReason::PushedOut, observer);
+    }
+
+    /// A packet has been taken out of the queue of `flow` before its turn.
+    fn removed<O: Observer<P>>(&mut self, now: Time, flow: Flow, packet: Packet<P>, was_head: bool, reason: DropReason, observer: &mut O) {
+        if was_head {
+            self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
         }
         self.datapath.left(now, &packet);
         if self.datapath.queues.occupancy().flow_packets(flow) == 0 {
             self.datapath.emptied(&mut self.scheduler, now, flow);
         }
-        self.datapath.drop_packet(now, packet, DropReason::PushedOut, observer);
+        self.datapath.drop_packet(now, packet, reason, observer);
     }
 
     #[inline]

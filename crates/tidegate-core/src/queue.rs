@@ -10,6 +10,7 @@ use crate::units::{Overhead, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
 mod carry_over;
+mod removal;
 mod subset;
 #[cfg(test)]
 mod tests;
@@ -510,34 +511,6 @@ impl<P> Queues<P> {
             }
         }
         self.marked = Some(marked);
-    }
-
-    /// Takes the oldest marked packet of a flow, and says whether it was the head. `None` if there is none, or if no lists are kept.
-    #[cold]
-    pub fn pop_marked(&mut self, flow: Flow) -> Option<(Packet<P>, bool)> {
-        let queue = &mut self.occupancy.flows[place(flow)];
-        if queue.packets > 0 && queue.first.is_marked() {
-            return self.pop(flow).map(|(packet, _)| (packet, true));
-        }
-        let at = self.marked.as_mut()?.take_first(flow)?;
-        let slot = &mut self.slots[at as usize];
-        let (next, previous) = (slot.next, slot.previous);
-        let packet = slot.packet.packet(flow, slot.payload.take()?);
-        slot.next = self.free;
-        self.free = at;
-        // What is named beyond the ends of the queue is meaningless there: the successor of the last, the predecessor of the second.
-        if at == queue.second {
-            queue.second = next;
-        } else {
-            self.slots[previous as usize].next = next;
-        }
-        if at == queue.last {
-            queue.last = previous;
-        } else {
-            self.slots[next as usize].previous = previous;
-        }
-        self.occupancy.shrink(flow, packet.length);
-        Some((packet, false))
     }
 
     /// The marked packets of a flow's queue. It walks through the queue.

@@ -6,6 +6,7 @@ use crate::port_change::PortChange;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 use tidegate_link::Link;
+use tidegate_wire::AckFilter;
 
 /// Two interfaces, and the policy and the link of each direction.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Options {
     pub spin: Duration,
     /// Whether unfinished checksums are passed on to the outgoing interface or completed in software.
     pub checksums: Checksums,
+    /// Which queued acknowledgements of TCP are dropped when a later one joins them; not with `end_system`.
+    pub ack_filter: Option<AckFilter>,
     /// The capacity of a direction's receive ring in frames, above which the kernel drops. Its memory is limited to 32 MB, so interfaces with
     /// long frames get fewer.
     pub ring: u32,
@@ -77,6 +80,7 @@ impl Default for Options {
             drain: Duration::from_seconds(1),
             spin: Duration::ZERO,
             checksums: Checksums::PassOn,
+            ack_filter: None,
             ring: 4096,
             batch: 128,
             spare_frames: 512,

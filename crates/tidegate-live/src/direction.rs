@@ -1,5 +1,6 @@
 //! One direction of a bridge: frames pass through a port and along a link. The caller passes the time, and no call waits.
 
+use crate::acks;
 use crate::counters::{DirectionCounters, Unsent};
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, Next};
 use crate::ingress::{self, Arrived, Checksums};
@@ -19,6 +20,7 @@ use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
+use tidegate_wire::AckFilter;
 
 pub(crate) struct Direction<R, T, O> {
     receiver: R,
@@ -28,6 +30,7 @@ pub(crate) struct Direction<R, T, O> {
     recorder: PortRecorder,
     observer: O,
     checksums: Checksums,
+    ack_filter: Option<AckFilter>,
     batch: u32,
     catch_up: Duration,
     /// The slots of frames that the port has sent and the kernel has not taken yet.
@@ -67,6 +70,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             pool,
             observer,
             checksums: direction_options.checksums,
+            ack_filter: direction_options.ack_filter,
             batch: direction_options.batch,
             catch_up: direction_options.catch_up,
             served_until: now,
@@ -122,7 +126,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
 
     /// Takes in received frames; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, batch, outbox, busy, .. } = self;
+        let Direction { receiver, port, pool, recorder, observer, counters, checksums, ack_filter, batch, outbox, busy, .. } = self;
         let mut without_fields = 0;
         let stamps = Stamps::default();
         let mut receiver = Stamped::<_, O>::new(receiver, &stamps);
@@ -135,6 +139,9 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             let key = port.classifier().key(header, flow);
             let flow = port.offer_keyed(packet, key, &mut watch);
             if let (Some((colour, _)), Some(slot)) = (watch.queued(), slot) {
+                if let Some(filter) = *ack_filter {
+                    acks::filter(filter, now, port, flow, (slot, length), &mut watch);
+                }
                 without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
             }
             let (number, arrived, read) = (frame.number(), stamps.arrived.get(), stamps.at.get());

@@ -10,6 +10,7 @@ use tidegate_core::units::{Duration, Time};
 use tidegate_endsystem::{EngineCounters, Transfers};
 use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
+use tidegate_wire::AckFilter;
 
 /// How often a direction checks its interfaces, publishes its counters and reads the stop flag.
 pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_milliseconds(50);
@@ -70,6 +71,7 @@ pub(crate) trait DirectionLoop<O> {
 #[derive(Clone, Debug)]
 pub(crate) struct DirectionOptions {
     pub(crate) checksums: Checksums,
+    pub(crate) ack_filter: Option<AckFilter>,
     /// The most packets taken in at one instant.
     pub(crate) batch: u32,
     pub(crate) catch_up: Duration,

@@ -56,8 +56,8 @@ impl<O: StageObserver> PreparedDirection<O> {
         let (on_link, limit) = (setups().map(on_link).max(), setups().map(|setup| setup.packet_limit).max());
         let room = limit.unwrap_or(0).max(options.packets);
         let slots = room.saturating_add(on_link.unwrap_or(0)).saturating_add(options.spare_frames);
-        let Options { checksums, batch, catch_up, spin, .. } = options;
-        let direction_options = DirectionOptions { checksums, batch, catch_up, spin, slots, room, link, number };
+        let Options { checksums, ack_filter, batch, catch_up, spin, .. } = options;
+        let direction_options = DirectionOptions { checksums, ack_filter, batch, catch_up, spin, slots, room, link, number };
         let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)

@@ -36,6 +36,7 @@
 #![warn(missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod acks;
 mod bridge;
 mod clock;
 mod config;

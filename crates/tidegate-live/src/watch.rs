@@ -111,6 +111,12 @@ impl<'a, O> Watch<'a, O> {
         Watch { is_marked_elsewhere: true, ..Watch::new(recorder, pool, observer) }
     }
 
+    /// The bytes of a frame, if they were kept.
+    #[inline]
+    pub(crate) fn bytes(&self, slot: u32, length: u32) -> Option<&[u8]> {
+        (slot != Frame::NO_SLOT).then(|| self.pool.packet(slot, length))
+    }
+
     /// The code point of a frame, if the port has an AQM that may mark it.
     #[inline]
     pub(crate) fn ecn<S: Scheduler>(&self, port: &Port<Frame, S>, slot: Option<u32>, length: u32) -> Ecn {

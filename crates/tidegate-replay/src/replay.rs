@@ -15,7 +15,7 @@ use tidegate_core::port::{Counters, Switched, Transmission, Volume};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{DelayLine, Disturbed, InFlight, Link};
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::{mark, rewrite};
+use tidegate_wire::{AckFilter, PureAck, mark, rewrite};
 
 mod error;
 mod port;
@@ -97,6 +97,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     let mut link = link.clone();
     let mut setup = setup.into();
     let mut pending = std::mem::take(&mut setup.changes).into_iter().peekable();
+    let ack_filter = setup.ack_filter;
     let mut changes = Vec::new();
     let first = next.as_ref().map_or(0, |first| first.nanoseconds);
     // A change between two nanoseconds takes place at the later one, before what arrives then.
@@ -115,6 +116,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         late: Volume::default(),
         duplicated: Volume::default(),
         without_fields: 0,
+        has_joined: false,
         cells: Vec::new(),
     };
     let mut clock = Clock { now: start, nanoseconds: None };
@@ -142,9 +144,16 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         let flow = port.classifier().classify(&header);
         let length = record.length;
         let ecn = port.ecn(&header);
+        let link_type = arrivals.interfaces()[record.interface].link;
+        let filtering =
+            ack_filter.filter(|_| AckFilter::may_filter(length)).and_then(|filter| Some((filter, PureAck::read(link_type, &record.data)?)));
+        watcher.has_joined = false;
         let frame = Box::new(Frame { number, record, colour });
         let key = port.classifier().key(&header, flow);
         port.offer(Packet { flow, length, arrival: clock.now, colour, part: Part::Whole, ecn, payload: frame }, key, &mut watcher);
+        if let Some((filter, newest)) = filtering.filter(|_| watcher.has_joined) {
+            port.filter_acks(clock.now, flow, (filter, &newest), arrivals.interfaces(), &mut watcher);
+        }
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
         next = arrivals.next(&mut progress)?;
     }

@@ -47,7 +47,7 @@ fn setup() -> ReplaySetup {
         transfer: None,
         encapsulation: Encapsulation::LlcSnap,
     };
-    ReplaySetup { port, adapter: Some(adapter), changes: Vec::new() }
+    ReplaySetup { port, adapter: Some(adapter), changes: Vec::new(), ack_filter: None }
 }
 
 fn records(bytes: &[u8]) -> Vec<Record> {

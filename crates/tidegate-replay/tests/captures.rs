@@ -14,7 +14,8 @@ use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Disturbance, DisturbanceStream, Disturbed, Link, Loss, LossStream};
-use tidegate_replay::{CaptureReader, CaptureWriter, Outputs, Record, Replayed, replay};
+use tidegate_replay::{CaptureReader, CaptureWriter, Outputs, Record, ReplaySetup, Replayed, replay};
+use tidegate_wire::AckFilter;
 
 const RATE: u64 = 1_000_000;
 const LONGEST_FRAME: u32 = 65_549;
@@ -248,6 +249,33 @@ fn departures(setup: PortSetup, file: &[u8]) -> Vec<i64> {
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
     replay(setup, &Link::default(), &mut capture, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
     read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds - 1_000_000_000).collect()
+}
+
+/// Acknowledgements of one instant: the first leaves, and of those that wait behind it the newest.
+#[test]
+fn acknowledgements_that_say_nothing_new_are_dropped() {
+    let mut file = capture_at(&[]);
+    for number in 1..=6_u8 {
+        let mut frame = vec![0; 12];
+        frame.extend([0x08, 0x00, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0, 1, 0, 80, 0, 0, 0, 1, 0, 0, 0, number, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+        for word in [1, 0, frame.len() as u32, frame.len() as u32] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend(frame);
+    }
+    for (ack_filter, expected) in
+        [(None, &[1, 2, 3, 4, 5, 6][..]), (Some(AckFilter::Conservative), &[1, 5, 6]), (Some(AckFilter::Aggressive), &[1, 6])]
+    {
+        let mut capture = CaptureReader::new(&file[..]).unwrap();
+        let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
+        let setup = ReplaySetup { ack_filter, ..setup().into() };
+        replay(setup, &Link::default(), &mut capture, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
+        let left: Vec<u8> = read(&sent.finish().unwrap()).iter().map(|record| record.data[45]).collect();
+        assert_eq!(left, expected, "{ack_filter:?}");
+        let dropped = String::from_utf8_lossy(&dropped.finish().unwrap()).matches("tidegate: dropped, ack-filtered; waited").count();
+        assert_eq!(dropped, 6 - expected.len());
+    }
 }
 
 #[test]

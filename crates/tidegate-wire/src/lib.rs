@@ -1,8 +1,10 @@
 //! Frames: header parsing, remarks, checksums and segmentation.
 //!
 //! [`parse`] turns the bytes of a frame into the [`Header`](tidegate_core::classifier::Header) that a classifier looks at. IP
-//! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port, [`mark`] the marks of its AQMs.
+//! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port, [`mark`] the marks of its AQMs. [`AckFilter`] finds acknowledgements
+//! that say nothing new.
 
+mod ack;
 pub mod checksum;
 mod ecn;
 mod found;
@@ -12,6 +14,7 @@ mod parse;
 mod remark;
 pub mod segment;
 
+pub use ack::{AckFilter, PureAck};
 pub use ecn::{ecn, mark};
 pub use found::Places;
 pub use link::LinkType;

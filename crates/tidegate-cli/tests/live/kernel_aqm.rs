@@ -185,3 +185,19 @@ fn the_kernel_tcp_with_ecn_is_marked_and_loses_nothing() {
         assert!(measured.drops == 0 || aqm != "fq-codel", "a queue of its own loses no ping: {measured}");
     }
 }
+
+/// The acknowledgements of 20 Mbit/s need more than four times the rate of this way back, one for every two segments.
+#[test]
+fn a_slow_way_back_slows_the_kernel_tcp_less_where_acknowledgements_are_filtered() {
+    if skipped() {
+        return;
+    }
+    let both = policy("") + "[policy.back]\nrate = \"100 kbit/s\"\nbuffer = { limit = \"20 kB\" }\n";
+    let goodput = |name, options| {
+        let case = Case { name, policy: both.clone(), target: "10.77.0.2", ecn: false, options };
+        measured(&case, |_| true).goodput
+    };
+    let plain = goodput("slow way back", "--policy line --reverse-policy back");
+    let filtered = goodput("slow way back, ACK filter", "--policy line --reverse-policy back --ack-filter");
+    assert!(filtered > 1.3 * plain, "{filtered:.2} and {plain:.2} Mbit/s");
+}

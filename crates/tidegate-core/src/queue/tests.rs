@@ -16,6 +16,8 @@ enum Step {
     Pop,
     PopLast,
     PopMarked,
+    /// The packet with this many others before it.
+    PopAt(u32),
     /// The lists are made anew from what is queued.
     Keep,
 }
@@ -26,6 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Pop),
         1 => Just(Step::PopLast),
         2 => Just(Step::PopMarked),
+        2 => (0..LIMIT).prop_map(Step::PopAt),
         1 => Just(Step::Keep),
     ]
 }
@@ -76,10 +79,18 @@ proptest! {
                     prop_assert_eq!(queues.pop_marked(at).map(|(packet, was_head)| (plain(packet), was_head)), expected);
                 }
                 Step::PopMarked => {}
+                Step::PopAt(before) => {
+                    let is_listed = |colour| keep && before > 0 && colour != Colour::Green;
+                    let expected = queue.get(before as usize).copied().filter(|&(_, colour)| !is_listed(colour));
+                    prop_assert_eq!(queues.pop_at(at, before).map(plain), expected);
+                    expected.and_then(|_| queue.remove(before as usize));
+                }
                 Step::Keep if keep => queues.keep_marked_lists(),
                 Step::Keep => {}
             }
             for (flow, queue) in (0..).map(Flow).zip(&model) {
+                let walked: Vec<_> = queues.walk(flow).map(|(packet, &number)| (number, packet.colour)).collect();
+                prop_assert_eq!(walked, queue.iter().copied().collect::<Vec<_>>());
                 let marked: Vec<_> = queue.iter().filter(|(_, colour)| *colour != Colour::Green).collect();
                 let bytes = marked.iter().map(|(length, _)| length).sum();
                 prop_assert_eq!(queues.marked(flow), Marked { packets: marked.len() as u32, bytes });

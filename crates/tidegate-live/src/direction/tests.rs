@@ -20,6 +20,7 @@ use tidegate_core::units::{Overhead, Rate};
 use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::{checksum, segment::SuperFrameKind};
 
+mod acks;
 mod disturbed;
 pub(crate) mod marked;
 mod probed;
@@ -146,10 +147,9 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
     }
 }
 
-/// The options of a bridge by default.
 pub(crate) fn direction_options(slots: u32) -> DirectionOptions {
     let (catch_up, spin, link) = (Duration::from_milliseconds(2), Duration::ZERO, Link::default());
-    DirectionOptions { checksums: Checksums::PassOn, batch: 128, catch_up, spin, slots, room: slots, link, number: 0 }
+    DirectionOptions { checksums: Checksums::PassOn, ack_filter: None, batch: 128, catch_up, spin, slots, room: slots, link, number: 0 }
 }
 
 fn direction_with<O: StageObserver>(packets: u32, observer: O) -> Tested<O> {

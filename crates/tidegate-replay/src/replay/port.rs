@@ -10,12 +10,12 @@ use crate::capture::{Interface, Record};
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
 use tidegate_atm::reassembly::Delivery;
 use tidegate_core::classifier::{Classifier, FlowKey, Header};
-use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
 use tidegate_core::port::{Counters, Port, PortSetup, Switched, Transition, Transmission, Unbalanced};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Link, LossStream};
-use tidegate_wire::parse;
+use tidegate_wire::{AckFilter, PureAck, parse};
 
 /// What a replay sends its packets through.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct ReplaySetup {
     pub adapter: Option<AdapterSetup>,
     /// The policies that the port switches to, in the order of their instants; not for an adapter.
     pub changes: Vec<PortChange>,
+    /// Which queued acknowledgements of TCP are dropped when a later one joins them; not for an adapter.
+    pub ack_filter: Option<AckFilter>,
 }
 
 /// A new policy for the port of a replay.
@@ -39,7 +41,7 @@ pub struct PortChange {
 
 impl From<PortSetup> for ReplaySetup {
     fn from(port: PortSetup) -> ReplaySetup {
-        ReplaySetup { port, adapter: None, changes: Vec::new() }
+        ReplaySetup { port, adapter: None, changes: Vec::new(), ack_filter: None }
     }
 }
 
@@ -174,6 +176,23 @@ impl ReplayPort {
                 let slot = cells.base_slot + now.since(cells.base).picoseconds().div_ceil(cells.slot.picoseconds());
                 cells.port.offer(now, slot, flow, length, colour, frame, watcher);
             }
+        }
+    }
+
+    /// `newest` has joined the queue of `flow`: drops the acknowledgement there that it makes redundant.
+    pub(super) fn filter_acks(
+        &mut self,
+        now: Time,
+        flow: Flow,
+        (filter, newest): (AckFilter, &PureAck),
+        interfaces: &[Interface],
+        watcher: &mut Watcher,
+    ) {
+        let ReplayPort::Packets(port) = self else { return };
+        let read = |frame: &Frame| PureAck::read(interfaces[frame.record.interface].link, &frame.record.data);
+        let queued = port.queued(flow).map(|(packet, frame)| AckFilter::may_filter(packet.length).then(|| read(frame))?);
+        if let Some(before) = filter.redundant(newest, queued) {
+            port.withdraw(now, flow, before as u32, DropReason::AckFiltered, watcher);
         }
     }
 
