@@ -1,7 +1,8 @@
-//! Target: the header fields of a frame. The first byte of an input names the link type, the rest is the frame.
+//! Target: the header fields of a frame, its congestion mark, and whether it is a pure acknowledgement. The first byte of an input names the link type, the rest is the frame.
 
 use tidegate_core::classifier::{Header, Network};
-use tidegate_wire::{LinkType, locate};
+use tidegate_core::packet::Ecn;
+use tidegate_wire::{LinkType, PureAck, ecn, locate, mark};
 
 /// The numbers of the link types that the first byte chooses from, modulo their number. New ones go to the end: the kept inputs name them by place.
 const LINKS: [u32; 22] = [1, 101, 0, 9, 113, 276, 147, 50, 51, 100, 104, 105, 107, 119, 123, 127, 163, 166, 192, 204, 219, 239];
@@ -9,11 +10,26 @@ const LINKS: [u32; 22] = [1, 101, 0, 9, 113, 276, 147, 50, 51, 100, 104, 105, 10
 /// Parses one frame; true if anything in it was recognised.
 pub fn run(input: &[u8]) -> bool {
     let Some((&link, frame)) = input.split_first() else { return false };
-    let (header, places) = locate(LinkType::from_number(LINKS[usize::from(link) % LINKS.len()]), frame);
+    let link = LinkType::from_number(LINKS[usize::from(link) % LINKS.len()]);
+    let (header, places) = locate(link, frame);
     assert!(places.tag.is_none_or(|at| at + 2 <= frame.len()), "a tag outside the frame");
     assert!(places.ip.is_none_or(|at| at + 20 <= frame.len()), "an IP header outside the frame");
     check_ranges(&header);
+    check_mark(link, frame);
+    if PureAck::read(link, frame).is_some() {
+        assert_eq!(ecn(link, frame), Ecn::NotEct, "an acknowledgement that carries a mark is none");
+    }
     header != Header::default()
+}
+
+/// A mark turns ECT into CE, in at most three bytes, once.
+fn check_mark(link: LinkType, frame: &[u8]) {
+    let mut marked = frame.to_vec();
+    let can_be_marked = matches!(ecn(link, frame), Ecn::Ect0 | Ecn::Ect1);
+    assert_eq!(mark(link, &mut marked), can_be_marked);
+    assert_eq!(ecn(link, &marked), if can_be_marked { Ecn::Ce } else { ecn(link, frame) });
+    assert!(marked.iter().zip(frame).filter(|(now, then)| now != then).count() <= if can_be_marked { 3 } else { 0 });
+    assert!(!mark(link, &mut marked));
 }
 
 /// What every header promises, however damaged the frame.
