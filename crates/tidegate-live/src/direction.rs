@@ -9,7 +9,7 @@ use crate::outbox::{self, DisturbedVolume, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
 use crate::port_change::{PortChange, PortChanges, PreparedChange, Replaced};
 use crate::stamped::{Stamped, Stamps};
-use crate::watch::{Frame, StageObserver, TakenIn, Watch, remark};
+use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
@@ -134,7 +134,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let flow = port.classifier().classify(header);
             let mut watch = Watch::new(recorder, pool, observer);
-            let ecn = watch.ecn(port, slot, length);
+            let ecn = ecn_of(port, header);
             let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
             let key = port.classifier().key(header, flow);
             let flow = port.offer_keyed(packet, key, &mut watch);

@@ -1,6 +1,7 @@
 //! The payload of a packet of a live port, and the observer of that port.
 
 use crate::pool::FramePool;
+use tidegate_core::classifier::Header;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
 use tidegate_core::port::Port;
@@ -9,7 +10,7 @@ use tidegate_core::remark::Remark;
 use tidegate_core::scheduler::Scheduler;
 use tidegate_core::units::Time;
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::{LinkType, ecn, mark, rewrite};
+use tidegate_wire::{LinkType, mark, markable, rewrite};
 
 /// The payload of a packet of a live port: the slot of its bytes, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,19 +118,16 @@ impl<'a, O> Watch<'a, O> {
         (slot != Frame::NO_SLOT).then(|| self.pool.packet(slot, length))
     }
 
-    /// The code point of a frame, if the port has an AQM that may mark it.
-    #[inline]
-    pub(crate) fn ecn<S: Scheduler>(&self, port: &Port<Frame, S>, slot: Option<u32>, length: u32) -> Ecn {
-        match slot {
-            Some(slot) if port.has_aqm() => ecn(LinkType::Ethernet, self.pool.packet(slot, length)),
-            _ => Ecn::NotEct,
-        }
-    }
-
     /// The colour and the code point of the latest packet that was queued, if one was.
     pub(crate) fn queued(&self) -> Option<(Colour, Ecn)> {
         self.queued
     }
+}
+
+/// The code point of a frame, if the port has an AQM that may mark it.
+#[inline]
+pub(crate) fn ecn_of<S: Scheduler>(port: &Port<Frame, S>, header: &Header) -> Ecn {
+    if port.has_aqm() { markable(header) } else { Ecn::NotEct }
 }
 
 /// Writes the code points with which a packet leaves, as soon as it is queued: its bytes are in the cache, and its flow and colour are final.

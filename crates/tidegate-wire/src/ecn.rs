@@ -17,7 +17,14 @@
 use crate::checksum;
 use crate::link::LinkType;
 use crate::parse::locate;
+use tidegate_core::classifier::Header;
 use tidegate_core::packet::Ecn;
+
+/// The code point of a frame with this header, as far as it can be marked; Not-ECT without an IP header and below MPLS labels.
+#[inline]
+pub fn markable(header: &Header) -> Ecn {
+    if header.mpls_label.is_some() { Ecn::NotEct } else { header.network.ecn() }
+}
 
 /// The code point of a frame; Not-ECT without an IP header.
 pub fn ecn(link: LinkType, frame: &[u8]) -> Ecn {
@@ -98,6 +105,7 @@ mod tests {
         let labelled = [&[2; 12][..], &[0x88, 0x47, 0, 1, 1, 64], &v4(0x4502, 0xb85f)].concat();
         let mut frame = labelled.clone();
         assert_eq!(ecn(LinkType::Ethernet, &frame), Ecn::NotEct);
+        assert_eq!(markable(&locate(LinkType::Ethernet, &frame).0), Ecn::NotEct);
         assert!(!mark(LinkType::Ethernet, &mut frame));
         assert_eq!(frame, labelled);
     }
@@ -165,6 +173,7 @@ mod tests {
             let mut marked = frame.clone();
             let can_be = matches!(service[0] & 0b11, 1 | 2);
             prop_assert_eq!(ecn(LinkType::Ethernet, &frame), Ecn::from_bits(service[0]));
+            prop_assert_eq!(markable(&locate(LinkType::Ethernet, &frame).0), Ecn::from_bits(service[0]));
             prop_assert_eq!(mark(LinkType::Ethernet, &mut marked), can_be);
             let header = packet(v6[0], service[0] | if can_be { 0b11 } else { 0 }, &options, if v6[1] { 41 } else { 4 }, &[]);
             prop_assert_eq!(&marked[..at], &frame[..at]);

@@ -15,7 +15,7 @@ mod remark;
 pub mod segment;
 
 pub use ack::{AckFilter, PureAck};
-pub use ecn::{ecn, mark};
+pub use ecn::{ecn, mark, markable};
 pub use found::Places;
 pub use link::LinkType;
 pub use parse::{locate, parse};

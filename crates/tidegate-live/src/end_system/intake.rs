@@ -8,7 +8,7 @@ use crate::ingress::{self, Arrived, Checksums, NoMemory};
 use crate::io::Receive;
 use crate::outbox;
 use crate::pool::{FramePool, Lent};
-use crate::watch::{Frame, Watch, remark};
+use crate::watch::{Frame, Watch, ecn_of, remark};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidegate_core::aqm::Judgement;
@@ -89,7 +89,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
             }
             let frame = Frame::new(slot, port.counters().offered.packets);
             let mut watch = Watch::new(recorder, pool, observer);
-            let ecn = watch.ecn(port, slot, length);
+            let ecn = ecn_of(port, header);
             port.offer_packet(
                 Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame },
                 &mut watch,

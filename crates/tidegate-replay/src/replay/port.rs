@@ -15,7 +15,7 @@ use tidegate_core::port::{Counters, Port, PortSetup, Switched, Transition, Trans
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Link, LossStream};
-use tidegate_wire::{AckFilter, PureAck, parse};
+use tidegate_wire::{AckFilter, PureAck, markable, parse};
 
 /// What a replay sends its packets through.
 #[derive(Clone, Debug)]
@@ -163,7 +163,7 @@ impl ReplayPort {
 
     /// The code point of a frame, if the port has an AQM that may mark it.
     pub(super) fn ecn(&self, header: &Header) -> Ecn {
-        if matches!(self, ReplayPort::Packets(port) if port.has_aqm()) { header.network.ecn() } else { Ecn::NotEct }
+        if matches!(self, ReplayPort::Packets(port) if port.has_aqm()) { markable(header) } else { Ecn::NotEct }
     }
 
     pub(super) fn offer(&mut self, packet: Packet<Box<Frame>>, key: Option<FlowKey>, watcher: &mut Watcher) {
