@@ -186,7 +186,7 @@ fn metrics_are_those_of_the_bridge_and_for_its_own_machine() {
     const PORT: u16 = 9100;
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("access.toml");
-    fs::write(&policy, POLICY.replace("rest", "the \\\"rest\\\" of it")).unwrap();
+    fs::write(&policy, POLICY.replace("rest", "the rest \\\\ of it")).unwrap();
     let topology = Topology::new();
     topology.within(Place::Middle, "ip link set lo up");
     let live = Live::start_policy(
@@ -204,7 +204,7 @@ fn metrics_are_those_of_the_bridge_and_for_its_own_machine() {
     };
     assert!(value("tidegate_packets_total{direction=\"tgb > tgc\",stage=\"received\"}") >= 11.0);
     assert_eq!(value("tidegate_classes_left_out{direction=\"tgb > tgc\"}"), 1.0);
-    assert!(text.contains("class=\"the \\\"rest\\\" of it\"") && text.ends_with("# EOF\n"), "{text}");
+    assert!(text.contains("class=\"the rest \\\\ of it\"") && text.ends_with("# EOF\n"), "{text}");
     // By a parser that is not ours, where it is installed.
     let parse = "import sys\ntry:\n from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\
                  except ImportError:\n sys.exit(77)\nprint(sum(len(family.samples) for family in parse(sys.stdin.read())))";
