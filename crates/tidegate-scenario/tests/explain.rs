@@ -52,7 +52,8 @@ fn a_packet_meets_the_rule_that_takes_it() {
     assert_eq!((policy.classes[rest.class].name.as_str(), rest.rule, rest.queue), ("rest", None, 0));
     let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((1, 2)), ecn: Ecn::NotEct };
     let source = 0x2001_0db8_0000_0000_0000_0000_0000_0007;
-    let video = met(&policy, &Header { ethernet_type: 0x86dd, network: Network::V6 { source, destination: 1, transport }, ..Header::default() });
+    let video =
+        met(&policy, &Header { ethernet_type: 0x86dd, network: Network::V6 { source, destination: 1, transport }, ..Header::default() });
     assert_eq!(video.rule.as_deref(), Some("{ source = \"2001:db8::7\" }"));
     assert!(video.queue < 8);
     assert_eq!(print_header(&v4(0x0a01_0203, 17, 46, (9, 5011))), "10.1.2.3 to 10.0.0.1, udp port 9 to 5011, DSCP ef");
