@@ -141,23 +141,11 @@ fn measured(case: &Case, holds: impl Fn(&Measured) -> bool) -> Measured {
     runs.find(holds).unwrap_or_else(|| panic!("{name}: {RUNS} runs do not hold what they should"))
 }
 
-/// True, and the reason is printed, if this machine cannot carry packets between namespaces.
-fn skipped() -> bool {
-    let missing = Topology::missing();
-    if let Some(reason) = &missing {
-        println!("skipped: {reason}");
-    }
-    missing.is_some()
-}
-
 /// The greatest goodput: 1448 bytes of payload in every frame of 1514.
 const MOST: f64 = 20.0 * 1448.0 / 1514.0;
 
 #[test]
 fn pings_beside_the_kernel_tcp_take_less_than_25_ms_under_fq_codel_and_wait_for_the_buffer_of_a_fifo() {
-    if skipped() {
-        return;
-    }
     let case = |name, policy| Case { name, policy, target: "10.77.0.2", ecn: false, options: "" };
     let waits = |measured: &Measured| measured.ping(50) > 100.0 && measured.goodput > 0.9 * MOST;
     let fifo = measured(&case("FIFO of 1 MB", policy(FIFO)), waits);
@@ -169,9 +157,6 @@ fn pings_beside_the_kernel_tcp_take_less_than_25_ms_under_fq_codel_and_wait_for_
 
 #[test]
 fn the_kernel_tcp_with_ecn_is_marked_and_loses_nothing() {
-    if skipped() {
-        return;
-    }
     // From a queue that all share pings are dropped now and then, because they cannot be marked.
     let held =
         |measured: &Measured| measured.marks > 50 && measured.drops < 10 && measured.retransmissions == 0 && measured.goodput > 0.9 * MOST;
@@ -189,9 +174,6 @@ fn the_kernel_tcp_with_ecn_is_marked_and_loses_nothing() {
 /// The acknowledgements of 20 Mbit/s need more than four times the rate of this way back, one for every two segments.
 #[test]
 fn a_slow_way_back_slows_the_kernel_tcp_less_where_acknowledgements_are_filtered() {
-    if skipped() {
-        return;
-    }
     let both = policy("") + "[policy.back]\nrate = \"100 kbit/s\"\nbuffer = { limit = \"20 kB\" }\n";
     let goodput = |name, options| {
         let case = Case { name, policy: both.clone(), target: "10.77.0.2", ecn: false, options };
