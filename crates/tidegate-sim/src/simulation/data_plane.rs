@@ -246,10 +246,12 @@ impl DataPlane<'_> {
     fn packet_decided(&mut self, link: usize, fate: Fate<PacketMeta>) {
         match fate {
             Fate::Whole { tag: mut meta, length, colour, is_congested, finish } => {
-                // The queue is that of the code point with which it came.
-                let (_, queue) = self.hop_and_queue(meta);
-                if is_congested && meta.mark() {
-                    self.links[link].rest.meter.ce_marked(queue, length);
+                if is_congested {
+                    // The queue is that of the code point with which it came.
+                    let (_, queue) = self.hop_and_queue(meta);
+                    if meta.mark() {
+                        self.links[link].rest.meter.ce_marked(queue, length);
+                    }
                 }
                 meta.cursor += 1;
                 self.forward(link, InTransit { meta, length, colour }, finish);
