@@ -116,7 +116,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         late: Volume::default(),
         duplicated: Volume::default(),
         without_fields: 0,
-        has_joined: false,
+        joined: None,
         cells: Vec::new(),
     };
     let mut clock = Clock { now: start, nanoseconds: None };
@@ -147,11 +147,11 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         let link_type = arrivals.interfaces()[record.interface].link;
         let filtering =
             ack_filter.filter(|_| AckFilter::may_filter(length)).and_then(|filter| Some((filter, PureAck::read(link_type, &record.data)?)));
-        watcher.has_joined = false;
+        watcher.joined = None;
         let frame = Box::new(Frame { number, record, colour });
         let key = port.classifier().key(&header, flow);
         port.offer(Packet { flow, length, arrival: clock.now, colour, part: Part::Whole, ecn, payload: frame }, key, &mut watcher);
-        if let Some((filter, newest)) = filtering.filter(|_| watcher.has_joined) {
+        if let Some(((filter, newest), flow)) = filtering.zip(watcher.joined) {
             port.filter_acks(clock.now, flow, (filter, &newest), arrivals.interfaces(), &mut watcher);
         }
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);

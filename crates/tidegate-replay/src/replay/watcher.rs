@@ -41,8 +41,8 @@ pub(super) struct Watcher {
     pub(super) late: Volume,
     pub(super) duplicated: Volume,
     pub(super) without_fields: u64,
-    /// The latest packet has joined its queue.
-    pub(super) has_joined: bool,
+    /// The queue that the latest packet has joined, if it has.
+    pub(super) joined: Option<Flow>,
     /// When its last bit comes to the end of the link, the interface of its frame, and the cell.
     pub(super) cells: Vec<(Time, usize, Cell)>,
 }
@@ -61,7 +61,7 @@ impl Observer<Box<Frame>> for Watcher {
     }
 
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
-        self.has_joined = true;
+        self.joined = Some(packet.flow);
         Observer::<()>::queued(&mut self.recorder, now, packet, occupancy);
     }
 
