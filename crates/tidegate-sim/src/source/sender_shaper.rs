@@ -77,7 +77,8 @@ mod tests {
             let (mut emitted, mut leaves) = (plain.first(0, &mut streams[0]), shaped.first(0, &mut streams[1]));
             for _ in 0..500 {
                 prop_assert!(leaves >= emitted);
-                prop_assert!(rate < 1500 || leaves == emitted);
+                // At the peak rate itself both round their intervals, and may differ by a picosecond.
+                prop_assert!(rate <= 1500 || leaves == emitted);
                 prop_assert_eq!(policer.police(Time::from_picoseconds(leaves), 125, Colour::Green), Verdict::Conform);
                 emitted = plain.emit(emitted, &mut streams[0]).next;
                 leaves = shaped.emit(leaves, &mut streams[1]).next;
