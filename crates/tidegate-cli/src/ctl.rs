@@ -201,6 +201,7 @@ fn status_text(status: &Status) -> String {
     if let Some(left) = status.to_confirm_s {
         let _infallible = writeln!(text, "the latest change is taken back in {} unless `ctl confirm` comes", format_time(left));
     }
+    status.warnings.iter().for_each(|warning| _ = writeln!(text, "{}", log::printable(warning)));
     for direction in &status.directions {
         let DirectionStatus { from, to, policy, rate_bps, classes, receiving, sending, .. } = direction;
         let _infallible = writeln!(text, "\n{from} -> {to}: policy `{policy}`, {}, {classes} classes", format_rate(*rate_bps as f64));
@@ -229,6 +230,12 @@ fn status_text(status: &Status) -> String {
         text,
         "\nclients: {} now, {} connections, {} requests answered, {} refused; closed: {} for too many, {} over a limit, {} idle",
         clients.connected, clients.accepted, clients.answered, clients.refused, clients.too_many, clients.over_limit, clients.idle
+    );
+    let pages = &status.pages;
+    let _infallible = writeln!(
+        text,
+        "pages: {} served, {} refused; closed: {} for too many, {} over a limit, {} broken off",
+        pages.served, pages.refused, pages.too_many, pages.over_limit, pages.broken
     );
     text
 }

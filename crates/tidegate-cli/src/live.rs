@@ -4,28 +4,30 @@ use crate::acks::AckFilterForm;
 use crate::changes::{self, Change};
 use crate::failure::Failure;
 use crate::live_pages::Pages;
+use crate::live_pairs::{Pair, PairArguments};
 use crate::live_service::{Service, Source};
+use crate::live_ticker::Ticker;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
 use crate::present::{Destination, Output};
 use crate::queue_report::add_aqms;
 use crate::signals;
 use clap::Args;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use tidegate_control::http::{PageServer, PageTally};
+use tidegate_control::http::PageServer;
 use tidegate_control::{Limits, Server};
-use tidegate_core::registry::SchedulerKind;
-use tidegate_live::{
-    Checksums, DirectionCounters, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, PortChange, Probe, Tick, Transfers,
-};
-use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_rate, format_time};
-use tidegate_scenario::policy::{Class, Policy};
+use tidegate_live::{Checksums, Control, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers};
+use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_time};
+use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
 use tidegate_wire::AckFilter;
 
@@ -40,19 +42,8 @@ const LOG_FLUSH_LIMIT: Duration = Duration::from_millis(300);
 pub struct Arguments {
     /// The policy file (or a scenario, whose policies are used)
     policy: PathBuf,
-    /// One interface
-    #[arg(long = "in", value_name = "INTERFACE")]
-    inside: String,
-    /// The other interface
-    #[arg(long = "out", value_name = "INTERFACE")]
-    outside: String,
-    /// Which policy of the file, if it has several: for packets from --in to --out, and for the way back unless --reverse-policy is given. A policy of two
-    /// directions holds up from --in to --out, and down on the way back
-    #[arg(long = "policy", value_name = "NAME")]
-    name: Option<String>,
-    /// Which policy of the file for packets from --out to --in
-    #[arg(long, value_name = "NAME")]
-    reverse_policy: Option<String>,
+    #[command(flatten)]
+    pairs: PairArguments,
     /// Change a value of the file, such as policy.access.rate="5 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -84,7 +75,7 @@ pub struct Arguments {
     #[arg(long)]
     end_system: bool,
     /// With --end-system: decide on this core of the machine
-    #[arg(long, value_name = "CORE", requires = "end_system")]
+    #[arg(long, value_name = "CORE", requires = "end_system", conflicts_with = "pairs")]
     decision_core: Option<usize>,
     /// Listen on this Unix socket for `tidegate ctl`, which shows and changes the running bridge (docs/control.md)
     #[arg(long, value_name = "SOCKET")]
@@ -102,7 +93,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     room: Option<u32>,
     /// Record when each packet from --in to --out passed the stages of the path, for `tidegate model fit` (docs/live.md)
-    #[arg(long, value_name = "FILE", conflicts_with = "end_system")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["end_system", "pairs"])]
     probe: Option<PathBuf>,
     /// With --probe: the packets that memory is set aside for, 72 bytes each; later ones are counted only
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "probe", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
@@ -128,71 +119,8 @@ fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (scenario, text) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
-    let both = scenario.directions(arguments.name.as_deref());
-    let there = match both {
-        Some([_, up]) => up,
-        None => crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?,
-    };
-    let back = match (&arguments.reverse_policy, both) {
-        (Some(name), _) => crate::check::choose(&scenario, Some(name), "--reverse-policy")?,
-        (None, Some([down, _])) => down,
-        (None, None) => there,
-    };
-    if let Some(policy) = [there, back].into_iter().find(|policy| policy.adapter.is_some()) {
-        let name = &policy.name;
-        return Err(Failure::BadInput(format!(
-            "error: policy `{name}` sends cells, and a network interface sends frames\n  use `cells` in `tidegate run` and `tidegate replay`; \
-             scheduler = \"rate-controlled\" shapes and shares frames by the same rules"
-        )));
-    }
-    let is_keyed = |class: &&Class| class.queues > 1 && class.queue_scheduler == SchedulerKind::HostRoundRobin;
-    let keyed = [there, back].into_iter().find_map(|policy| Some((policy, policy.classes.iter().find(is_keyed)?)));
-    if let Some((policy, class)) = keyed.filter(|_| arguments.end_system) {
-        return Err(Failure::BadInput(format!(
-            "error: the scheduler of class `{}` of policy `{}` assigns queues by hosts, and an end system knows them by their hash alone\n  choose \
-             queue_scheduler = \"sparse-round-robin\", or remove --end-system",
-            class.name, policy.name
-        )));
-    }
-    let changes = [there, back].map(|policy| changes::of_policy(&scenario, &policy.name));
-    for (policy, change) in
-        [there, back].into_iter().zip(&changes).flat_map(|(policy, changes)| changes.iter().map(move |change| (policy, change)))
-    {
-        let at = tidegate_scenario::units::print_duration(change.at);
-        if arguments.end_system {
-            return Err(Failure::BadInput(format!(
-                "error: policy `{}` changes ({at} after the start), and an end system cannot follow\n  remove [[change]], or --end-system",
-                policy.name
-            )));
-        }
-        if change.setup.longest_frame > policy.longest_frame {
-            return Err(Failure::BadInput(format!(
-                "error: the longest_frame of policy `{}` grows ({at} after the start), and memory for frames is set aside at the start\n  give the \
-                 policy the longer one from the start",
-                policy.name
-            )));
-        }
-    }
-    let mut config = LiveConfig::new(&arguments.inside, &arguments.outside, there.setup(), back.setup());
-    config.links = [there.link.clone(), back.link.clone()];
-    config.changes = changes
-        .each_ref()
-        .map(|changes| changes.iter().map(|change| PortChange { after: change.at, setup: change.setup.clone() }).collect());
-    config.options.catch_up = arguments.catch_up;
-    config.options.spin = arguments.spin;
-    config.options.drain = arguments.drain;
-    config.options.batch = arguments.batch;
-    config.options.ring = arguments.ring;
-    config.options.ack_filter = arguments.ack_filter.map(AckFilter::from);
-    config.options.end_system = arguments.end_system;
-    config.options.decision_core = arguments.decision_core;
-    config.options.force = arguments.force;
-    let held = there.packet_limit.max(back.packet_limit);
-    let usual = if arguments.control.is_some() { held.saturating_mul(4).min(held.max(MOST_ROOM)) } else { 0 };
-    config.options.packets = arguments.room.unwrap_or(usual);
-    if arguments.complete_checksums {
-        config.options.checksums = Checksums::Complete;
-    }
+    let pairs = arguments.pairs.pairs(&scenario, arguments.end_system)?;
+    let configs: Vec<LiveConfig> = pairs.iter().map(|pair| config(arguments, pair)).collect();
 
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
@@ -204,18 +132,39 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     destination.check()?;
     log::in_background();
-    let service = service(arguments, text, &config, [there, back]);
-    let outcome = carry(arguments, config, [there, back], &changes, &service, (destination, recording, server, pages));
+    let service = service(arguments, text, &configs, &pairs);
+    let outcome = carry(arguments, configs, &pairs, &service, (destination, recording, server, pages));
     log::finish(LOG_FLUSH_LIMIT);
     outcome
+}
+
+/// The configuration of the bridge of one pair.
+fn config(arguments: &Arguments, pair: &Pair<'_>) -> LiveConfig {
+    let mut config = pair.config();
+    let held = pair.held();
+    let usual = if arguments.control.is_some() { held.saturating_mul(4).min(held.max(MOST_ROOM)) } else { 0 };
+    let options = &mut config.options;
+    options.catch_up = arguments.catch_up;
+    options.spin = arguments.spin;
+    options.drain = arguments.drain;
+    options.batch = arguments.batch;
+    options.ring = arguments.ring;
+    options.ack_filter = arguments.ack_filter.map(AckFilter::from);
+    options.end_system = arguments.end_system;
+    options.decision_core = arguments.decision_core;
+    options.force = arguments.force;
+    options.packets = arguments.room.unwrap_or(usual);
+    if arguments.complete_checksums {
+        options.checksums = Checksums::Complete;
+    }
+    config
 }
 
 /// Carries packets until the stop, and reports.
 fn carry(
     arguments: &Arguments,
-    config: LiveConfig,
-    [there, back]: [&Policy; 2],
-    changes: &[Vec<Change<'_>>; 2],
+    configs: Vec<LiveConfig>,
+    pairs: &[Pair<'_>],
     service: &Service,
     (destination, recording, server, page_server): (Destination, Option<Recording>, Option<Server>, Option<PageServer>),
 ) -> Result<ExitCode, Failure> {
@@ -224,9 +173,10 @@ fn carry(
     let limit = arguments.time.map(|time| Duration::from_nanos(time.picoseconds() / 1000));
     let finished = AtomicBool::new(false);
     let in_place = std::io::stderr().is_terminal();
-    let mut ticker = Ticker { quiet: arguments.quiet, in_place, previous: None, names: [&there.name, &back.name] };
-    let (pages, page_tally) = (Pages::new(service, arguments.metrics_classes), PageTally::default());
-    let outcome = std::thread::scope(|scope| {
+    let names = pairs.iter().flat_map(|pair| pair.policies).map(|policy| policy.name.as_str()).collect();
+    let ticker = Mutex::new(Ticker::new(pairs.len(), names, arguments.quiet, in_place));
+    let pages = Pages::new(service, arguments.metrics_classes);
+    let outcomes = std::thread::scope(|scope| {
         if let Some(limit) = limit {
             let (stop, finished) = (&stop, &finished);
             scope.spawn(move || {
@@ -244,39 +194,53 @@ fn carry(
             scope.spawn(move || server.serve(Limits::default(), &service.tally, finished, |request| service.answer(request)));
         }
         if let Some(server) = &page_server {
-            let (finished, pages, tally) = (&finished, &pages, &page_tally);
-            scope.spawn(move || server.serve(tally, finished, |path| pages.page(path)));
+            let (finished, pages) = (&finished, &pages);
+            scope.spawn(move || server.serve(&service.pages, finished, |path| pages.page(path)));
         }
-        let on_tick = |tick: &Tick| ticker.show(tick);
-        let outcome = match &recording {
-            None => tidegate_live::run(config, &stop, on_tick).map(|outcome| (outcome, None)),
-            Some(_) => {
-                let probes = [Probe::new(arguments.probe_packets as usize), Probe::new(0)];
-                tidegate_live::run_observed(config, &stop, on_tick, probes).map(|(outcome, [probe, _])| (outcome, Some(probe)))
-            }
+        let (stop, ticker, recording) = (&stop, &ticker, &recording);
+        let bridge = move |number: usize, config: LiveConfig| {
+            let on_tick = |tick: &Tick| lock(ticker).show(number, tick);
+            let outcome = match recording {
+                None => tidegate_live::run(config, stop, on_tick).map(|outcome| (outcome, None)),
+                Some(_) => {
+                    let probes = [Probe::new(arguments.probe_packets as usize), Probe::new(0)];
+                    tidegate_live::run_observed(config, stop, on_tick, probes).map(|(outcome, [probe, _])| (outcome, Some(probe)))
+                }
+            };
+            // One pair that cannot start, or fails, ends all.
+            stop.store(true, Ordering::Relaxed);
+            outcome
         };
+        let bridges: Vec<_> = (0..).zip(configs).map(|(number, config)| scope.spawn(move || bridge(number, config))).collect();
+        let join = |bridge: ScopedJoinHandle<_>| bridge.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let outcomes: Result<Vec<_>, LiveError> = bridges.into_iter().map(join).collect::<Vec<_>>().into_iter().collect();
         finished.store(true, Ordering::Relaxed);
-        outcome
+        outcomes
     });
-    ticker.end();
-    let (outcome, probe) = outcome.map_err(|error| {
-        let message = format!("error: {error}");
-        if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
-    })?;
+    lock(&ticker).end();
+    let (outcomes, probes): (Vec<_>, Vec<_>) = outcomes
+        .map_err(|error| {
+            let message = format!("error: {error}");
+            if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
+        })?
+        .into_iter()
+        .unzip();
 
+    let joined: Vec<String> = pairs.iter().map(|pair| pair.interfaces.join(" and ")).collect();
     let mut report = Report::new(
-        format!("{} and {}, live", arguments.inside, arguments.outside),
+        format!("{}, live", joined.join(", ")),
         World::Live,
         log::printable(&arguments.policy.file_name().unwrap_or_default().to_string_lossy()),
     );
-    report.duration_s = outcome.elapsed.as_secs_f64();
-    report.notes = outcome.notices.clone();
-    report.notes.extend(there.notes());
-    if !std::ptr::eq(there, back) {
-        report.notes.extend(back.notes());
-    }
+    report.duration_s = outcomes.iter().map(|outcome| outcome.elapsed.as_secs_f64()).fold(0.0, f64::max);
+    report.notes = outcomes.iter().flat_map(|outcome| outcome.notices.clone()).collect();
+    let policies: BTreeMap<&str, &Policy> =
+        pairs.iter().flat_map(|pair| pair.policies).map(|policy| (policy.name.as_str(), policy)).collect();
+    report.notes.extend(policies.values().flat_map(|policy| policy.notes()));
     let mut run = Run::new("live");
-    for ((direction, policy), changes) in outcome.directions.iter().zip([there, back]).zip(changes) {
+    let directions = outcomes.iter().flat_map(|outcome| &outcome.directions);
+    let decided = pairs.iter().flat_map(|pair| pair.policies.into_iter().zip(&pair.changes));
+    for (direction, (policy, changes)) in directions.zip(decided) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
         add_direction(&mut run, direction, policy, changes, report.duration_s);
         report.notes.extend(direction_notes(direction));
@@ -298,7 +262,7 @@ fn carry(
     report.notes.extend(changed.iter().map(told));
     run.changes.extend(changed);
     report.runs.push(run);
-    if let (Some(recording), Some(probe)) = (recording, probe) {
+    if let (Some(recording), Some(probe)) = (recording, probes.into_iter().flatten().next()) {
         report.notes.push(recording.write(probe)?);
     }
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
@@ -334,11 +298,17 @@ fn page_server(address: SocketAddr, token: Option<&Path>) -> Result<PageServer, 
 }
 
 /// The service of the control socket and of hang-ups.
-fn service(arguments: &Arguments, text: String, config: &LiveConfig, policies: [&Policy; 2]) -> Service {
+fn service(arguments: &Arguments, text: String, configs: &[LiveConfig], pairs: &[Pair<'_>]) -> Service {
     let path = &arguments.policy;
     let source = Source { name: path.display().to_string(), text, set: arguments.set.clone() };
     let file = (path.clone(), arguments.set.clone());
-    Service::new(config.control.clone(), config.interfaces.clone(), file, source, policies.map(Policy::clone))
+    let control = Control::joined(configs.iter().map(|config| &config.control));
+    let policies = pairs.iter().flat_map(|pair| pair.policies).cloned().collect();
+    Service::new(control, pairs.iter().map(|pair| pair.interfaces.clone()).collect(), file, source, policies)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A change through the control socket, in a sentence.
@@ -480,51 +450,4 @@ fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// Prints rates and drops of both directions once a second; on a terminal the line replaces the one before.
-struct Ticker<'a> {
-    quiet: bool,
-    in_place: bool,
-    previous: Option<(Duration, [DirectionCounters; 2])>,
-    names: [&'a str; 2],
-}
-
-impl Ticker<'_> {
-    fn show(&mut self, tick: &Tick<'_>) {
-        let clear = if self.in_place && self.previous.is_some() { "\r\x1b[2K" } else { "" };
-        for notice in tick.notices {
-            log::styled(&format!("{clear}{}\n", log::printable(notice)));
-        }
-        if self.quiet {
-            return;
-        }
-        let Some((before, states)) = self.previous.replace((tick.elapsed, *tick.directions)) else {
-            log::line(&format!("carrying packets through {} and {}; stop with Ctrl-C", self.names[0], self.names[1]));
-            return;
-        };
-        let seconds = (tick.elapsed - before).as_secs_f64().max(1e-9);
-        let half = |arrow: &str, now: &DirectionCounters, then: &DirectionCounters| {
-            let bits = (now.delivered.bytes - then.delivered.bytes) as f64 * 8.0 / seconds;
-            let dropped = |state: &DirectionCounters| state.dropped().map(|(_, volume)| volume.packets).sum::<u64>();
-            let drops = dropped(now) - dropped(then);
-            let DirectionCounters { queued, in_flight, kernel, .. } = *now;
-            let (rate, lost) = (format_rate(bits), kernel.dropped - then.kernel.dropped);
-            let lost = if lost > 0 { format!(", {lost} lost in the kernel") } else { String::new() };
-            format!("{arrow} {rate:>12}, {drops} dropped, {} queued, {} in flight{lost}", queued.packets, in_flight.packets)
-        };
-        let line = format!(
-            "{:>6} s  {}   {}",
-            tick.elapsed.as_secs(),
-            half("->", &tick.directions[0], &states[0]),
-            half("<-", &tick.directions[1], &states[1])
-        );
-        if self.in_place { log::styled(&format!("{clear}{line}")) } else { log::line(&line) }
-    }
-
-    fn end(&self) {
-        if self.in_place && self.previous.is_some() && !self.quiet {
-            log::styled("\n");
-        }
-    }
 }

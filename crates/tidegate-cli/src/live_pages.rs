@@ -97,6 +97,10 @@ fn registry(status: &Status, classes: &Classes) -> Registry {
     let changes = Counter::<u64>::default();
     changes.inc_by(status.changes);
     registry.register("changes", "Changes of the policy", changes);
+    let warnings = Gauge::<f64, AtomicU64>::default();
+    warnings.set(status.warnings.len() as f64);
+    registry.register("interface_warnings", "Warnings about interfaces that hold at present; the state has their text", warnings);
+    clients(&mut registry, status);
     let mut metrics = Metrics::new(&mut registry);
     status.directions.iter().for_each(|direction| metrics.direction(direction));
     for direction in &classes.directions {
@@ -105,6 +109,31 @@ fn registry(status: &Status, classes: &Classes) -> Registry {
         direction.classes.iter().for_each(|class| metrics.class(&way, class));
     }
     registry
+}
+
+/// What clients asked, and which limits they reached.
+fn clients(registry: &mut Registry, Status { clients, pages, .. }: &Status) {
+    let (requests, closed) = (Counts::default(), Counts::default());
+    for (server, result, count) in [
+        ("control", "answered", clients.answered),
+        ("control", "refused", clients.refused),
+        ("pages", "answered", pages.served),
+        ("pages", "refused", pages.refused),
+    ] {
+        requests.get_or_create(&vec![("server", server.to_owned()), ("result", result.to_owned())]).inc_by(count);
+    }
+    for (server, reason, count) in [
+        ("control", "too-many", clients.too_many),
+        ("control", "over-limit", clients.over_limit),
+        ("control", "idle", clients.idle),
+        ("pages", "too-many", pages.too_many),
+        ("pages", "over-limit", pages.over_limit),
+        ("pages", "broken-off", pages.broken),
+    ] {
+        closed.get_or_create(&vec![("server", server.to_owned()), ("reason", reason.to_owned())]).inc_by(count);
+    }
+    registry.register("client_requests", "Requests of clients, answered and refused", requests);
+    registry.register("client_connections_closed", "Connections of clients that were closed because of a limit, by reason", closed);
 }
 
 /// The families of metrics.

@@ -3,10 +3,12 @@
 use crate::changes::what_was_done;
 use crate::log;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tidegate_control::http::PageTally;
 use tidegate_control::protocol::{
     Amount, Applied, Apply, AskedClasses, AskedWhy, ClassStatus, Classes, DelayQuantiles, DirectionApplied, DirectionClasses,
     DirectionStatus, How, Met, QueuesMoved, Status, Why,
@@ -43,7 +45,8 @@ pub struct Source {
 #[derive(Clone)]
 struct Running {
     source: Source,
-    policies: [Policy; 2],
+    /// By direction.
+    policies: Vec<Policy>,
 }
 
 struct State {
@@ -59,7 +62,8 @@ struct State {
 /// The service of one bridge.
 pub struct Service {
     control: Control,
-    interfaces: [String; 2],
+    /// The pairs of interfaces. Each has two directions: there, and back.
+    pairs: Vec<[String; 2]>,
     /// The file that a hang-up applies anew, with the values of the command.
     file: (PathBuf, Vec<String>),
     started: Instant,
@@ -67,29 +71,32 @@ pub struct Service {
     samples: Mutex<[Sample; 2]>,
     /// What clients did.
     pub tally: Arc<Tally>,
+    /// What became of requests for pages.
+    pub pages: PageTally,
 }
 
 /// What classes had sent at an instant, by direction.
 #[derive(Clone)]
 struct Sample {
     at: Instant,
-    sent: [Vec<u64>; 2],
+    sent: Vec<Vec<u64>>,
 }
 
 impl Service {
-    /// A service of the bridge behind `control`, which runs these policies.
-    pub fn new(control: Control, interfaces: [String; 2], file: (PathBuf, Vec<String>), source: Source, policies: [Policy; 2]) -> Service {
+    /// A service of the pairs behind `control`, which run these policies, two per pair.
+    pub fn new(control: Control, pairs: Vec<[String; 2]>, file: (PathBuf, Vec<String>), source: Source, policies: Vec<Policy>) -> Service {
         let now = Instant::now();
-        let sample = Sample { at: now, sent: [Vec::new(), Vec::new()] };
+        let sample = Sample { at: now, sent: vec![Vec::new(); policies.len()] };
         let running = Running { source, policies };
         Service {
             control,
-            interfaces,
+            pairs,
             file,
             started: now,
             state: Mutex::new(State { running, before: None, deadline: None, changes: 0, history: Vec::new() }),
             samples: Mutex::new([sample.clone(), sample]),
             tally: Arc::default(),
+            pages: PageTally::default(),
         }
     }
 
@@ -177,7 +184,7 @@ impl Service {
         let Some(before) = state.before.clone() else { return Err(bad("error: there is no earlier state to go back to")) };
         state.deadline = None;
         let follow = |index: usize| before.policies[index].clone().following(&state.running.policies[index]).map_err(not_now);
-        let policies = [follow(0)?, follow(1)?];
+        let policies = self.directions().map(follow).collect::<Result<Vec<_>, _>>()?;
         let mut applied = self.differences(&state.running.policies, &policies);
         self.switch(&mut state, Running { source: before.source, policies }, &mut applied, format!("rollback, {why}"))?;
         // A rollback is not taken back by another: that would be the change again.
@@ -186,8 +193,8 @@ impl Service {
         Ok(applied)
     }
 
-    /// The policies of a file for both directions, as those that run go on.
-    fn chosen(&self, scenario: &Scenario, running: &Running) -> Result<[Policy; 2], Refusal> {
+    /// The policies of a file for all directions, as those that run go on.
+    fn chosen(&self, scenario: &Scenario, running: &Running) -> Result<Vec<Policy>, Refusal> {
         if !scenario.variants[0].changes.is_empty() {
             return Err(bad(
                 "error: `[[change]]` counts from the start of a bridge\n  write the new values in the policies, and apply them when they are to hold",
@@ -195,27 +202,30 @@ impl Service {
         }
         let one = |index: usize| {
             // That of the same name, or that of this way of the only one.
-            let only = scenario.directions(None).map_or_else(|| scenario.policy(None), |[down, up]| Ok([up, down][index]));
+            let only = scenario.directions(None).map_or_else(|| scenario.policy(None), |[down, up]| Ok([up, down][index % 2]));
             let policy = scenario.policy(Some(&running.policies[index].name)).or_else(|problem| only.map_err(|_| problem));
             let policy = policy.map_err(|problem| bad(format!("error: {problem}")))?;
             policy.clone().following(&running.policies[index]).map_err(not_now)
         };
-        Ok([one(0)?, one(1)?])
+        self.directions().map(one).collect()
     }
 
-    fn differences(&self, before: &[Policy; 2], after: &[Policy; 2]) -> Applied {
+    fn differences(&self, before: &[Policy], after: &[Policy]) -> Applied {
         let direction = |index: usize| {
             let Difference { added, removed, changed, same } = explain::difference(&before[index], &after[index]);
             let [from, to] = self.way(index);
             DirectionApplied { from, to, added, removed, changed, same, queues: None }
         };
-        Applied { dry_run: false, directions: vec![direction(0), direction(1)], warnings: None, to_confirm_s: None }
+        Applied { dry_run: false, directions: self.directions().map(direction).collect(), warnings: None, to_confirm_s: None }
     }
 
-    /// Switches both ports, or neither.
+    /// Switches all ports, or none.
     fn switch(&self, state: &mut State, next: Running, applied: &mut Applied, what: String) -> Result<(), Refusal> {
-        for index in 0..2 {
-            match self.control.change(index, next.policies[index].setup()) {
+        let setups: Vec<_> = next.policies.iter().map(Policy::setup).collect();
+        self.directions().try_for_each(|index| self.control.can_change(index, &setups[index])).map_err(refused)?;
+        let mut history = Vec::new();
+        for (index, setup) in setups.into_iter().enumerate() {
+            match self.control.change(index, setup) {
                 Ok(changed) => {
                     let ChangeDone { kept, moved, dropped, .. } = what_was_done(changed.switched);
                     let amount = |volume: tidegate_report::Volume| Amount { packets: volume.packets, bytes: volume.bytes };
@@ -227,7 +237,7 @@ impl Service {
                     });
                     let [from, to] = self.way(index);
                     let done = ChangeDone { gap_s: Some(changed.gap.as_secs_f64()), ..what_was_done(changed.switched) };
-                    state.history.push(ChangeResult {
+                    history.push(ChangeResult {
                         at_s: self.started.elapsed().as_secs_f64(),
                         what: vec![what.clone()],
                         port: Some(format!("{from} > {to}")),
@@ -235,21 +245,22 @@ impl Service {
                     });
                 }
                 Err(error) => {
-                    if index == 1 {
-                        let back = state.running.policies[0].clone().following(&next.policies[0]).map_err(not_now)?;
-                        self.control.change(0, back.setup()).map_err(refused)?;
+                    for index in 0..index {
+                        let back = state.running.policies[index].clone().following(&next.policies[index]).map_err(not_now)?;
+                        self.control.change(index, back.setup()).map_err(refused)?;
                     }
                     return Err(refused(error));
                 }
             }
         }
         state.changes += 1;
+        state.history.extend(history);
         state.before = Some(std::mem::replace(&mut state.running, next));
         Ok(())
     }
 
     fn status(&self) -> Result<Status, Refusal> {
-        let counters = [0, 1].map(|index| self.control.counters(index));
+        let counters: Vec<_> = self.directions().map(|index| self.control.counters(index)).collect();
         let state = lock(&self.state);
         let mut directions = Vec::new();
         for (index, counters) in counters.into_iter().enumerate() {
@@ -280,7 +291,9 @@ impl Service {
             directions,
             changes: state.changes,
             to_confirm_s: state.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
+            warnings: self.control.warnings(),
             clients: self.tally.counts(),
+            pages: self.pages.counts(),
         })
     }
 
@@ -291,10 +304,10 @@ impl Service {
             return;
         }
         let sent = |index| self.control.classes(index).map(|classes| classes.iter().map(|class| class.sent.bytes).collect());
-        if let (Ok(there), Ok(back)) = (sent(0), sent(1)) {
+        if let Ok(sent) = self.directions().map(sent).collect() {
             let mut samples = lock(&self.samples);
             samples.swap(0, 1);
-            samples[1] = Sample { at: Instant::now(), sent: [there, back] };
+            samples[1] = Sample { at: Instant::now(), sent };
         }
     }
 
@@ -303,7 +316,7 @@ impl Service {
         let sample = if newer.at.elapsed() < Duration::from_millis(500) { older } else { newer };
         let mut directions = Vec::new();
         let mut over = 0.0;
-        for index in 0..2 {
+        for index in self.directions() {
             let now = Instant::now();
             let classes = self.control.classes(index).map_err(refused)?;
             over = (now - sample.at).as_secs_f64().max(1e-3);
@@ -381,10 +394,15 @@ impl Service {
         Ok(Why { packets })
     }
 
+    /// The numbers of all directions.
+    fn directions(&self) -> Range<usize> {
+        0..2 * self.pairs.len()
+    }
+
     /// The interfaces of a direction: incoming, outgoing.
     fn way(&self, direction: usize) -> [String; 2] {
-        let [inside, outside] = self.interfaces.clone();
-        if direction == 0 { [inside, outside] } else { [outside, inside] }
+        let [inside, outside] = self.pairs[direction / 2].clone();
+        if direction.is_multiple_of(2) { [inside, outside] } else { [outside, inside] }
     }
 }
 

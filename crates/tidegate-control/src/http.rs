@@ -2,8 +2,10 @@
 //!
 //! One request per connection, GET alone. Requests of other origins are refused: a name in `Host` that is no address could be another site's.
 
+use crate::protocol::PageCounts;
+use crate::writing::write_within;
 use httparse::{EMPTY_HEADER, Request, Status};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,10 +32,35 @@ pub struct Page {
 #[derive(Debug, Default)]
 pub struct PageTally {
     connected: AtomicU64,
-    /// Requests that got a page.
-    pub served: AtomicU64,
-    /// Requests that did not.
-    pub refused: AtomicU64,
+    served: AtomicU64,
+    refused: AtomicU64,
+    too_many: AtomicU64,
+    over_limit: AtomicU64,
+    broken: AtomicU64,
+}
+
+impl PageTally {
+    /// The counts so far.
+    pub fn counts(&self) -> PageCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        PageCounts {
+            served: read(&self.served),
+            refused: read(&self.refused),
+            too_many: read(&self.too_many),
+            over_limit: read(&self.over_limit),
+            broken: read(&self.broken),
+        }
+    }
+
+    /// Counts an answered request by its status.
+    fn answered(&self, status: u16) {
+        let counter = match status {
+            200 => &self.served,
+            408 | 431 => &self.over_limit,
+            _ => &self.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A bound address.
@@ -76,31 +103,33 @@ impl PageServer {
                     continue;
                 };
                 if tally.connected.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-                    tally.refused.fetch_add(1, Ordering::Relaxed);
+                    tally.too_many.fetch_add(1, Ordering::Relaxed);
                     tally.connected.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
                 let start = thread::Builder::new().name("tidegate-page".into()).stack_size(1 << 20).spawn_scoped(scope, move || {
-                    let counter = if self.talk(stream, stop, page).is_ok_and(|served| served) { &tally.served } else { &tally.refused };
-                    counter.fetch_add(1, Ordering::Relaxed);
+                    match self.talk(stream, stop, page) {
+                        Ok(status) => tally.answered(status),
+                        Err(_) => _ = tally.broken.fetch_add(1, Ordering::Relaxed),
+                    }
                     tally.connected.fetch_sub(1, Ordering::Relaxed);
                 });
                 if start.is_err() {
+                    tally.too_many.fetch_add(1, Ordering::Relaxed);
                     tally.connected.fetch_sub(1, Ordering::Relaxed);
                 }
             }
         });
     }
 
-    /// Answers one request; true if it got a page.
-    fn talk(&self, mut stream: TcpStream, stop: &AtomicBool, page: &impl Fn(&str) -> Option<Page>) -> io::Result<bool> {
+    /// Answers one request, and returns the status of the answer.
+    fn talk(&self, mut stream: TcpStream, stop: &AtomicBool, page: &impl Fn(&str) -> Option<Page>) -> io::Result<u16> {
         stream.set_nonblocking(false)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
         let deadline = Instant::now() + PATIENCE;
         let mut request = Vec::new();
         let answer = loop {
-            if let Some(answer) = self.answer(&request, page) {
-                break answer;
+            if let Some(asked) = path_of(&request, self.token.as_deref()) {
+                break asked.and_then(|path| answer(path, page));
             }
             if request.len() > REQUEST {
                 break Err((431, "the request is too long"));
@@ -112,7 +141,7 @@ impl PageServer {
             stream.set_read_timeout(Some(left.min(Duration::from_millis(500))))?;
             let mut part = [0; 2048];
             match stream.read(&mut part) {
-                Ok(0) => return Ok(false),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => request.extend_from_slice(&part[..read]),
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => {}
                 Err(error) => return Err(error),
@@ -134,57 +163,57 @@ impl PageServer {
             _ => "Bad Request",
         };
         let Page { content_type, content } = page;
-        let head = format!(
+        let mut bytes = format!(
             "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
              X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nContent-Security-Policy: default-src 'self'; style-src 'unsafe-inline'; \
              script-src 'unsafe-inline'\r\n\r\n",
             content.len()
-        );
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(&content)?;
-        Ok(status == 200)
-    }
-
-    /// The answer to a request, or `None` while a part of it is missing.
-    fn answer(&self, request: &[u8], page: &impl Fn(&str) -> Option<Page>) -> Option<Result<Page, (u16, &'static str)>> {
-        let mut headers = [EMPTY_HEADER; 64];
-        let mut parsed = Request::new(&mut headers);
-        match parsed.parse(request) {
-            Ok(Status::Complete(_)) => {}
-            Ok(Status::Partial) => return None,
-            Err(_) => return Some(Err((400, "this is no HTTP request"))),
-        }
-        let of = |name: &str| {
-            parsed
-                .headers
-                .iter()
-                .find(|header| header.name.eq_ignore_ascii_case(name))
-                .and_then(|header| std::str::from_utf8(header.value).ok())
-        };
-        if parsed.method != Some("GET") {
-            return Some(Err((405, "only GET is answered")));
-        }
-        if of("Origin").is_some()
-            || of("Sec-Fetch-Site").is_some_and(|site| !matches!(site, "none" | "same-origin"))
-            || !of("Host").is_some_and(is_address)
-        {
-            return Some(Err((403, "requests of other sites are refused; use the address itself")));
-        }
-        if let Some(token) = &self.token {
-            let given = of("Authorization").and_then(|value| value.strip_prefix("Bearer "));
-            if !given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes())) {
-                return Some(Err((401, "a token is needed: Authorization: Bearer TOKEN")));
-            }
-        }
-        let path = parsed.path.unwrap_or("/");
-        // A panic is a defect, which must not end the bridge; the hook has printed it.
-        let found = catch_unwind(AssertUnwindSafe(|| page(path)));
-        Some(
-            found
-                .map_err(|_| (500, "a defect of tidegate; its log says where"))
-                .and_then(|found| found.ok_or((404, "there is no such page"))),
         )
+        .into_bytes();
+        bytes.extend_from_slice(&content);
+        write_within(&mut stream, &bytes, PATIENCE, stop)?;
+        Ok(status)
     }
+}
+
+/// The path that a request asks for; a status and its reason if it is refused; `None` while a part of it is missing. With a token, the request has to bring it.
+pub fn path_of<'a>(request: &'a [u8], token: Option<&str>) -> Option<Result<&'a str, (u16, &'static str)>> {
+    let mut headers = [EMPTY_HEADER; 64];
+    let mut parsed = Request::new(&mut headers);
+    match parsed.parse(request) {
+        Ok(Status::Complete(_)) => {}
+        Ok(Status::Partial) => return None,
+        Err(_) => return Some(Err((400, "this is no HTTP request"))),
+    }
+    let count = |name: &str| parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name)).count();
+    let of = |name: &str| {
+        let header = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(header.value).ok()
+    };
+    if parsed.method != Some("GET") {
+        return Some(Err((405, "only GET is answered")));
+    }
+    if count("Origin") > 0
+        || of("Sec-Fetch-Site").is_some_and(|site| !matches!(site, "none" | "same-origin"))
+        || count("Host") != 1
+        || !of("Host").is_some_and(is_address)
+    {
+        return Some(Err((403, "requests of other sites are refused; use the address itself")));
+    }
+    if let Some(token) = token {
+        let given = of("Authorization").and_then(|value| value.strip_prefix("Bearer "));
+        if !given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes())) {
+            return Some(Err((401, "a token is needed: Authorization: Bearer TOKEN")));
+        }
+    }
+    Some(Ok(parsed.path.unwrap_or("/")))
+}
+
+fn answer(path: &str, page: &impl Fn(&str) -> Option<Page>) -> Result<Page, (u16, &'static str)> {
+    // A panic is a defect, which must not end the bridge; the hook has printed it.
+    catch_unwind(AssertUnwindSafe(|| page(path)))
+        .map_err(|_| (500, "a defect of tidegate; its log says where"))
+        .and_then(|found| found.ok_or((404, "there is no such page")))
 }
 
 /// True for an address or `localhost`, with or without a port.
@@ -228,7 +257,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| server.serve(&tally, &stop, page));
             let mut stream = TcpStream::connect(server.address().unwrap()).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
+            std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
             let mut text = String::new();
             let _reset = stream.read_to_string(&mut text);
             stop.store(true, Ordering::Relaxed);

@@ -18,6 +18,7 @@
 //! | [`server`] | accepts connections, reads lines within limits, asks a handler |
 //! | [`http`] | pages over HTTP, within limits |
 //! | [`client`] | one connection of a client |
+//! | `writing` | an answer to a client which may read slowly |
 #![warn(missing_docs)]
 #![cfg(unix)]
 
@@ -25,6 +26,7 @@ pub mod client;
 pub mod http;
 pub mod protocol;
 pub mod server;
+mod writing;
 
 pub use client::{Client, ClientError};
 pub use protocol::{Answer, Answered, Asked, ErrorKind, Refusal, Request, VERSION};

@@ -1,6 +1,7 @@
 //! The lines of the control socket.
 //!
-//! Times are in seconds, lengths in bytes, rates in bit/s. Directions are those of the command: first from `--in` to `--out`, then back.
+//! Times are in seconds, lengths in bytes, rates in bit/s. Directions are those of the command: first from `--in` to `--out`, then back; with `--pair` those of
+//! each pair in turn.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,26 @@ pub enum Request {
     Rollback,
     /// Which class, contract and queue a packet meets: [`Why`].
     Why(AskedWhy),
+}
+
+impl Request {
+    /// The request in a line.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Version`] for a line of another version, [`ErrorKind::BadInput`] for what is no request.
+    pub fn read(line: &[u8]) -> Result<Request, Refusal> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let unreadable = |error: serde_json::Error| Refusal::new(ErrorKind::BadInput, format!("error: this is no request: {error}"));
+        let Version { version } = serde_json::from_slice(line).map_err(unreadable)?;
+        if version != VERSION {
+            let text = format!("error: this process speaks version {VERSION} of the protocol, and was asked in version {version}");
+            return Err(Refusal::new(ErrorKind::Version, text));
+        }
+        serde_json::from_slice(line).map(|Asked { request, .. }| request).map_err(unreadable)
+    }
 }
 
 /// Which classes to show.
@@ -208,15 +229,21 @@ pub struct Status {
     pub uptime_s: f64,
     /// The name of the present file.
     pub file: String,
-    /// Both directions.
+    /// Both directions of each pair of interfaces.
     pub directions: Vec<DirectionStatus>,
     /// The changes so far that came through the control socket or by a hang-up.
     pub changes: u64,
     /// The time that is left to confirm the latest change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_confirm_s: Option<f64>,
+    /// What is wrong with interfaces at present.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// What clients did.
     pub clients: ClientCounts,
+    /// What became of requests for metrics and pages.
+    #[serde(default)]
+    pub pages: PageCounts,
 }
 
 /// One direction of a bridge. Since the start: `received` = `delivered` + all of `dropped` + `queued` + `in_flight`.
@@ -250,6 +277,21 @@ pub struct DirectionStatus {
     pub ecn_marked: u64,
     /// Frames that the kernel lost before they were read; in no other figure.
     pub lost_in_kernel: u64,
+}
+
+/// What became of requests for metrics and pages since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PageCounts {
+    /// Requests that got a page.
+    pub served: u64,
+    /// Requests that were answered with an error: no such page, no token, another site, no HTTP.
+    pub refused: u64,
+    /// Connections that were closed at once, because there were too many.
+    pub too_many: u64,
+    /// Connections that were closed because the request was too long, or took too long.
+    pub over_limit: u64,
+    /// Connections that ended before a request had come, or before its answer had been read.
+    pub broken: u64,
 }
 
 /// What clients did since the start.

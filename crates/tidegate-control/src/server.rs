@@ -2,9 +2,10 @@
 //!
 //! Each connection has a thread with a small stack. What a client may use up is limited ([`Limits`]), and every limit that was reached is counted.
 
-use crate::protocol::{Answer, Answered, Asked, ClientCounts, ErrorKind, Refusal, Request, VERSION};
+use crate::protocol::{Answer, Answered, ClientCounts, ErrorKind, Refusal, Request};
+use crate::writing::write_within;
 use std::fs::{self, Permissions};
-use std::io::{self, ErrorKind as IoError, Read, Write};
+use std::io::{self, ErrorKind as IoError, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -202,8 +203,8 @@ impl Connection<'_> {
                 }
             };
             // A panic is a defect, which must not end the bridge; the hook has printed it.
-            let answer =
-                read(&asked).and_then(|request| catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| Err(self.defect())));
+            let answer = Request::read(&asked)
+                .and_then(|request| catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| Err(self.defect())));
             count(if answer.is_ok() { &tally.answered } else { &tally.refused });
             drop(asked);
             if self.say(answer).is_err() {
@@ -277,35 +278,6 @@ impl Connection<'_> {
         let mut line = serde_json::to_vec(&Answered::from(answer))?;
         line.push(b'\n');
         self.stream.set_nonblocking(false)?;
-        let deadline = Instant::now() + self.limits.patience;
-        let mut rest = &line[..];
-        while !rest.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.stop.load(Ordering::Relaxed) && left < self.limits.patience / 2 {
-                return Err(IoError::TimedOut.into());
-            }
-            self.stream.set_write_timeout(Some(left.min(Duration::from_millis(500))))?;
-            match self.stream.write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) if matches!(error.kind(), IoError::WouldBlock | IoError::TimedOut | IoError::Interrupted) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        write_within(&mut self.stream, &line, self.limits.patience, self.stop)
     }
-}
-
-/// The request in a line.
-fn read(line: &[u8]) -> Result<Request, Refusal> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        version: u32,
-    }
-    let unreadable = |error: serde_json::Error| Refusal::new(ErrorKind::BadInput, format!("error: this is no request: {error}"));
-    let Version { version } = serde_json::from_slice(line).map_err(unreadable)?;
-    if version != VERSION {
-        let text = format!("error: this process speaks version {VERSION} of the protocol, and was asked in version {version}");
-        return Err(Refusal::new(ErrorKind::Version, text));
-    }
-    serde_json::from_slice(line).map(|Asked { request, .. }| request).map_err(unreadable)
 }

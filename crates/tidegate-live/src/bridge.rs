@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::config::LiveConfig;
+use crate::control::Control;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionReport;
 use crate::direction_thread::{DirectionThread, PreparedDirection};
@@ -66,9 +67,10 @@ pub fn run_observed<O: StageObserver + Send>(
             Err(error) => return Err(error),
         }
     }
-    for (name, state, setup) in [(&a, &state_a, &a_to_b), (&b, &state_b, &b_to_a)] {
-        lock(&notices).extend(interface_warnings::before_start(&control, name, state, setup.longest_frame));
-    }
+    let checked = [(a.as_str(), a_to_b.longest_frame), (b.as_str(), b_to_a.longest_frame)];
+    let mut watched = Watched { control: &control, pair: checked, requests: &requests, known: Vec::new() };
+    lock(&notices).extend(interface_warnings::outages(&control, [&a, &b]));
+    watched.check(&notices);
 
     let (began, now) = (Instant::now(), clock::now());
     let [observer_a, observer_b] = observers;
@@ -85,7 +87,7 @@ pub fn run_observed<O: StageObserver + Send>(
         };
         let there = start(there, 0)?;
         let back = start(back, 1).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        tick_until_ended(began, &counters, &notices, &mut on_tick, &control, [&a, &b], || {
+        tick_until_ended(began, &counters, &notices, &mut on_tick, &mut watched, || {
             // A direction ends by the stop flag or a panic; after a panic the other one must not go on alone.
             if there.is_finished() || back.is_finished() {
                 stop.store(true, Ordering::Relaxed);
@@ -103,6 +105,27 @@ pub fn run_observed<O: StageObserver + Send>(
     let (back, observer_b) = to_a.outcome(back, elapsed);
     let notices = notices.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((LiveOutcome { directions: [there, back], elapsed, notices }, [observer_a, observer_b]))
+}
+
+/// The interfaces of a bridge, looked at once a second.
+struct Watched<'a> {
+    control: &'a ControlSocket,
+    /// Each interface with the longest frame of the policy for what comes in on it.
+    pair: [(&'a str, u32); 2],
+    requests: &'a Control,
+    /// The warnings about settings that held when they were last looked at.
+    known: Vec<String>,
+}
+
+impl Watched<'_> {
+    /// Publishes the warnings that hold. One about settings that is new becomes a notice; the directions notice outages themselves.
+    fn check(&mut self, notices: &Mutex<Vec<String>>) {
+        let settings = interface_warnings::settings(self.control, self.pair);
+        lock(notices).extend(settings.iter().filter(|warning| !self.known.contains(warning)).cloned());
+        let outages = interface_warnings::outages(self.control, self.pair.map(|(name, _)| name));
+        self.requests.warn(outages.into_iter().chain(settings.iter().cloned()).collect());
+        self.known = settings;
+    }
 }
 
 /// The constants of a direction that its outcome repeats.
@@ -134,22 +157,17 @@ fn tick_until_ended(
     counters: &[Mutex<DirectionCounters>; 2],
     notices: &Mutex<Vec<String>>,
     on_tick: &mut impl FnMut(&Tick),
-    control: &ControlSocket,
-    names: [&str; 2],
+    watched: &mut Watched<'_>,
     ended: impl Fn() -> bool,
 ) {
     const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-    let (mut reported, mut next, mut mtus) = (0, Duration::ZERO, None);
+    let (mut reported, mut next) = (0, Duration::ZERO);
     loop {
         let elapsed = began.elapsed();
         if elapsed >= next {
             next += Duration::from_secs(1);
-            if let [Ok(a), Ok(b)] = names.map(|name| control.state(name))
-                && mtus.replace([a.mtu, b.mtu]) != Some([a.mtu, b.mtu])
-            {
-                lock(notices).extend(interface_warnings::mtu_mismatch(names, [a.mtu, b.mtu]));
-            }
+            watched.check(notices);
             let current = counters.each_ref().map(|counters| *lock(counters));
             let fresh: Vec<String> = lock(notices)[reported..].to_vec();
             reported += fresh.len();

@@ -7,7 +7,7 @@ use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionLoop;
 use crate::error::ControlError;
 use crate::locks::lock;
-use crate::port_change::{PortChanged, PreparedChange, Replaced};
+use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,11 +21,20 @@ use tidegate_statistics::{ClassRecord, Delays};
 const VOLUMES_AT_A_TIME: usize = 128;
 const DELAYS_AT_A_TIME: usize = 16;
 
-/// The line to a running bridge, for any number of threads.
-#[derive(Clone, Debug, Default)]
+/// The line to a running bridge, or to several, for any number of threads. Directions are numbered: those of the first pair of interfaces are 0 from A to B
+/// and 1 back, those of the second 2 and 3.
+#[derive(Clone, Debug)]
 pub struct Control {
-    lines: Arc<[Line; 2]>,
-    known: Arc<Mutex<[Option<Known>; 2]>>,
+    lines: Vec<Arc<Line>>,
+    /// The warnings that hold, of each pair.
+    warnings: Vec<Arc<Mutex<Vec<String>>>>,
+}
+
+impl Default for Control {
+    /// The line to one pair.
+    fn default() -> Control {
+        Control { lines: vec![Arc::default(), Arc::default()], warnings: vec![Arc::default()] }
+    }
 }
 
 /// The policy of a direction as far as it is known here: its classifier, and how often the port had been switched to it.
@@ -36,6 +45,7 @@ type Known = (Classifier, u32);
 pub(crate) struct Line {
     is_waiting: AtomicBool,
     queue: Mutex<Queue>,
+    known: Mutex<Option<Known>>,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +65,7 @@ enum Request {
     /// How often the port has been switched.
     Switches(Sender<u32>),
     Classifier(Sender<Classifier>),
+    Fits(Needs, Sender<Result<(), ControlError>>),
     Change(PreparedChange, Sender<Replaced>),
 }
 
@@ -86,7 +97,29 @@ impl ClassVolumes {
 }
 
 impl Control {
-    /// The counters of a direction: 0 from A to B, 1 back.
+    /// One line to several pairs of interfaces.
+    pub fn joined<'a>(pairs: impl IntoIterator<Item = &'a Control>) -> Control {
+        let mut joined = Control { lines: Vec::new(), warnings: Vec::new() };
+        for Control { lines, warnings } in pairs {
+            joined.lines.extend(lines.iter().cloned());
+            joined.warnings.extend(warnings.iter().cloned());
+        }
+        joined
+    }
+
+    /// What is wrong with interfaces at present.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.iter().flat_map(|warnings| lock(warnings).clone()).collect()
+    }
+
+    /// Publishes what is wrong with the interfaces of a pair.
+    pub(crate) fn warn(&self, warnings: Vec<String>) {
+        if let Some(present) = self.warnings.first() {
+            *lock(present) = warnings;
+        }
+    }
+
+    /// The counters of a direction.
     ///
     /// # Errors
     /// [`ControlError::Ended`].
@@ -118,6 +151,17 @@ impl Control {
         received(&answer)
     }
 
+    /// Whether a direction has the memory for another policy, so that [`Control::change`] fails only if the bridge ends or another change comes between.
+    ///
+    /// # Errors
+    /// As [`Control::change`].
+    pub fn can_change(&self, direction: usize, setup: &PortSetup) -> Result<(), ControlError> {
+        let needs = Needs { packets: setup.packet_limit, longest_frame: setup.longest_frame };
+        let (reply, answer) = channel();
+        self.lines[direction].ask(Request::Fits(needs, reply))?;
+        received(&answer)?
+    }
+
     /// Gives a direction another policy, at once. The policy's tables are built on this thread. Changes of [`LiveConfig`](crate::LiveConfig) that are
     /// still to come are cancelled.
     ///
@@ -125,11 +169,11 @@ impl Control {
     /// [`ControlError`]; the old policy then stays as it was.
     pub fn change(&self, direction: usize, setup: PortSetup) -> Result<PortChanged, ControlError> {
         let line = &self.lines[direction];
-        let mut known = lock(&self.known);
+        let mut known = lock(&line.known);
         let (reply, answer) = channel();
         line.ask(Request::Switches(reply))?;
         let switches = received(&answer)?;
-        let classifier = match known[direction].take().filter(|(_, known)| *known == switches) {
+        let classifier = match known.take().filter(|(_, known)| *known == switches) {
             Some((classifier, _)) => classifier,
             None => {
                 let (reply, answer) = channel();
@@ -142,7 +186,7 @@ impl Control {
         let (reply, answer) = channel();
         line.ask(Request::Change(change, reply))?;
         let outcome = received(&answer)?.outcome;
-        known[direction] = Some(if outcome.is_ok() { (after, switches.wrapping_add(1)) } else { (classifier, switches) });
+        *known = Some(if outcome.is_ok() { (after, switches.wrapping_add(1)) } else { (classifier, switches) });
         outcome
     }
 
@@ -162,7 +206,7 @@ pub(crate) struct UntilTheEnd<'a>(&'a Control);
 
 impl Drop for UntilTheEnd<'_> {
     fn drop(&mut self) {
-        self.0.lines.iter().for_each(Line::close);
+        self.0.lines.iter().for_each(|line| line.close());
     }
 }
 
@@ -243,6 +287,7 @@ impl<'a> Answering<'a> {
             }
             Some(Request::Switches(reply)) => drop(reply.send(direction.switches())),
             Some(Request::Classifier(reply)) => drop(reply.send(direction.classifier().clone())),
+            Some(Request::Fits(needs, reply)) => drop(reply.send(direction.fits(needs))),
             Some(Request::Change(change, reply)) => direction.change(change, reply),
         }
     }

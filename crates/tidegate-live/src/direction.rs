@@ -3,11 +3,12 @@
 use crate::acks;
 use crate::counters::{DirectionCounters, Unsent};
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, Next};
+use crate::error::ControlError;
 use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
 use crate::outbox::{self, DisturbedVolume, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
-use crate::port_change::{PortChange, PortChanges, PreparedChange, Replaced};
+use crate::port_change::{ChangeBuilder, Needs, PortChange, PortChanges, PreparedChange, Replaced};
 use crate::stamped::{Stamped, Stamps};
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
 use std::io;
@@ -82,11 +83,14 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         })
     }
 
-    /// The same with policies that follow, from `now` on. The first of them is prepared.
-    pub(crate) fn with_changes(mut self, now: Time, changes: Vec<PortChange>) -> Direction<R, T, O> {
-        self.changes = PortChanges::new(now, changes);
-        self.changes.prepare(&self.port);
-        self
+    /// Gives it policies that follow, from `now` on. What builds them is to run on another thread.
+    pub(crate) fn follow(&mut self, now: Time, changes: Vec<PortChange>) -> Option<ChangeBuilder> {
+        if changes.is_empty() {
+            return None;
+        }
+        let (changes, builder) = PortChanges::new(now, self.port.classifier().clone(), changes);
+        self.changes = changes;
+        Some(builder)
     }
 
     /// Makes the changes that are due, unless the kernel has no room for frames sent before.
@@ -193,7 +197,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     fn maintain(&mut self, now: Time) -> bool {
         let changed = self.counters.update_interfaces(self.receiver.maintain(), self.transmitter.maintain());
         self.counters.kernel = self.receiver.kernel_counters();
-        self.changes.prepare(&self.port);
+        self.changes.take_next();
         // The record covers idle time too.
         self.recorder.advance(now);
         self.observer.maintained();
@@ -219,8 +223,12 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         self.port.switches()
     }
 
+    fn fits(&self, needs: Needs) -> Result<(), ControlError> {
+        needs.fit(self.room, self.pool.longest())
+    }
+
     fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>) {
-        match change.fits(self.room, self.pool.longest()) {
+        match self.fits(change.needs()) {
             Ok(()) => self.changes.ask(self.served_until, change, reply),
             Err(why) => drop(reply.send(Replaced::not(why, change))),
         }

@@ -1,8 +1,9 @@
 //! The interface between a direction and the thread that runs it.
 
 use crate::counters::DirectionCounters;
+use crate::error::ControlError;
 use crate::ingress::Checksums;
-use crate::port_change::{PortChanged, PreparedChange, Replaced};
+use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use tidegate_core::classifier::Classifier;
@@ -53,6 +54,9 @@ pub(crate) trait DirectionLoop<O> {
 
     /// How often the policy has changed.
     fn switches(&self) -> u32;
+
+    /// Whether a policy with these needs could take the place of the present one.
+    fn fits(&self, needs: Needs) -> Result<(), ControlError>;
 
     /// Changes the policy at the next poll, or says why not. The outcome goes to `reply`.
     fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>);

@@ -12,7 +12,7 @@ use crate::interface::InterfaceState;
 use crate::locks::lock;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
-use crate::port_change::PortChange;
+use crate::port_change::{ChangeBuilder, PortChange};
 use crate::watch::StageObserver;
 use std::io;
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ use tidegate_link::Link;
 // There are two of them, and each is moved once.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum PreparedDirection<O> {
-    OneThread(Direction<ReceiveRing, SendSocket, O>),
+    OneThread(Direction<ReceiveRing, SendSocket, O>, Option<ChangeBuilder>),
     ThreeThreads(Parts<ReceiveRing, SendSocket, O>),
 }
 
@@ -62,15 +62,17 @@ impl<O: StageObserver> PreparedDirection<O> {
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
         } else {
-            Direction::new(now, setup, direction_options, receiver, transmitter, connected, observer)
-                .map(|direction| PreparedDirection::OneThread(direction.with_changes(now, changes)))
+            Direction::new(now, setup, direction_options, receiver, transmitter, connected, observer).map(|mut direction| {
+                let builder = direction.follow(now, changes);
+                PreparedDirection::OneThread(direction, builder)
+            })
         };
         prepared.map_err(|cause| LiveError::Memory { direction: format!("{from} -> {to}"), bytes: FramePool::size(slots, longest), cause })
     }
 
     pub(crate) fn counters(&self) -> DirectionCounters {
         match self {
-            PreparedDirection::OneThread(direction) => direction.counters(),
+            PreparedDirection::OneThread(direction, _) => direction.counters(),
             PreparedDirection::ThreeThreads(parts) => parts.intake.counters(),
         }
     }
@@ -102,10 +104,15 @@ impl<'a> DirectionThread<'a> {
         // The kernel shows 15 characters.
         let named = |part: &str| thread::Builder::new().name(format!("tidegate-{number}{part}"));
         match prepared {
-            PreparedDirection::OneThread(direction) => named("").spawn_scoped(scope, move || {
-                self.set_real_time_priority();
-                self.run(direction)
-            }),
+            PreparedDirection::OneThread(direction, builder) => {
+                if let Some(builder) = builder {
+                    named("-next").spawn_scoped(scope, move || builder.run())?;
+                }
+                named("").spawn_scoped(scope, move || {
+                    self.set_real_time_priority();
+                    self.run(direction)
+                })
+            }
             PreparedDirection::ThreeThreads(Parts { intake, mut engine, mut outlet }) => {
                 let engine = named("-pick").spawn_scoped(scope, move || {
                     self.set_real_time_priority();

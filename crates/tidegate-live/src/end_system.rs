@@ -23,7 +23,7 @@ use crate::error::ControlError;
 use crate::io::{Receive, Transmit};
 use crate::outbox::Outbox;
 use crate::pool::FramePool;
-use crate::port_change::{PreparedChange, Replaced};
+use crate::port_change::{Needs, PreparedChange, Replaced};
 use crate::watch::Frame;
 use intake::Intake;
 use outlet::Outlet;
@@ -172,6 +172,10 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for EndSystem
 
     fn switches(&self) -> u32 {
         self.intake.port.switches()
+    }
+
+    fn fits(&self, _needs: Needs) -> Result<(), ControlError> {
+        Err(ControlError::EndSystem)
     }
 
     fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>) {

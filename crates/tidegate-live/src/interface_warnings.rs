@@ -1,18 +1,39 @@
-//! Warnings about interfaces that would spoil what a bridge does.
+//! Warnings about interfaces that would spoil what a bridge does, at the start and while packets are carried.
 
 use crate::interface::{self, ControlSocket, InterfaceState};
 
 /// The bytes of a frame beyond its MTU: an Ethernet header and one VLAN tag.
 const FRAME_HEADER: u32 = 18;
 
-/// Warnings about one interface, before packets are carried.
-pub(crate) fn before_start(control: &ControlSocket, name: &str, state: &InterfaceState, longest_frame: u32) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if !state.up {
-        warnings.push(format!("warning: {name} is down; packets flow once it is up: `ip link set {name} up`"));
-    } else if !state.carrier {
-        warnings.push(format!("warning: {name} is not connected; packets flow once its other end is up"));
+/// The warnings about interfaces that carry no packets at present.
+pub(crate) fn outages(control: &ControlSocket, names: [&str; 2]) -> Vec<String> {
+    let outage = |name| match control.state(name) {
+        Ok(InterfaceState { up: false, .. }) => {
+            Some(format!("warning: {name} is down; packets flow once it is up: `ip link set {name} up`"))
+        }
+        Ok(InterfaceState { carrier: false, .. }) => {
+            Some(format!("warning: {name} is not connected; packets flow once its other end is up"))
+        }
+        Ok(_) => None,
+        Err(cause) => Some(format!("warning: {name} is gone ({cause}); packets flow once there is an interface of this name")),
+    };
+    names.into_iter().filter_map(outage).collect()
+}
+
+/// The warnings about how interfaces are set up. Each comes with the longest frame of the policy for what it takes in.
+pub(crate) fn settings(control: &ControlSocket, pair: [(&str, u32); 2]) -> Vec<String> {
+    let states = pair.map(|(name, _)| control.state(name));
+    let known = pair.iter().zip(&states).filter_map(|(interface, state)| Some((interface, state.as_ref().ok()?)));
+    let mut warnings: Vec<String> =
+        known.flat_map(|((name, longest_frame), state)| of_interface(control, name, state, *longest_frame)).collect();
+    if let [Ok(a), Ok(b)] = &states {
+        warnings.extend(mtu_mismatch(pair.map(|(name, _)| name), [a.mtu, b.mtu]));
     }
+    warnings
+}
+
+fn of_interface(control: &ControlSocket, name: &str, state: &InterfaceState, longest_frame: u32) -> Vec<String> {
+    let mut warnings = Vec::new();
     let longest_received = state.mtu.saturating_add(FRAME_HEADER);
     if longest_received > longest_frame {
         warnings.push(format!(
@@ -40,7 +61,7 @@ pub(crate) fn before_start(control: &ControlSocket, name: &str, state: &Interfac
 }
 
 /// The warning about different MTUs: a frame that fits into one interface may not fit into the other.
-pub(crate) fn mtu_mismatch([a, b]: [&str; 2], [mtu_a, mtu_b]: [u32; 2]) -> Option<String> {
+fn mtu_mismatch([a, b]: [&str; 2], [mtu_a, mtu_b]: [u32; 2]) -> Option<String> {
     (mtu_a != mtu_b).then(|| {
         let (small, large) = if mtu_a < mtu_b { (a, b) } else { (b, a) };
         format!(

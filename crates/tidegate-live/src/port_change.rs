@@ -5,7 +5,7 @@ use crate::pool::FramePool;
 use crate::watch::Frame;
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::Instant;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
@@ -53,12 +53,27 @@ impl PreparedChange {
         PreparedChange { classifier: transition.classifier().clone(), transition, packet_limit, longest_frame }
     }
 
+    pub(crate) fn needs(&self) -> Needs {
+        Needs { packets: self.packet_limit, longest_frame: self.longest_frame }
+    }
+}
+
+/// What memory a policy needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Needs {
+    /// The packets that it may hold.
+    pub(crate) packets: u32,
+    /// Their greatest length, in bytes.
+    pub(crate) longest_frame: u32,
+}
+
+impl Needs {
     /// Whether memory for this many packets of this length is enough.
-    pub(crate) fn fits(&self, room: u32, longest: u32) -> Result<(), ControlError> {
+    pub(crate) fn fit(self, room: u32, longest: u32) -> Result<(), ControlError> {
         if self.longest_frame > longest {
             Err(ControlError::LongerFrames { needed: self.longest_frame, room: longest })
-        } else if self.packet_limit > room {
-            Err(ControlError::Memory { needed: self.packet_limit, room })
+        } else if self.packets > room {
+            Err(ControlError::Memory { needed: self.packets, room })
         } else {
             Ok(())
         }
@@ -78,11 +93,38 @@ impl Replaced {
     }
 }
 
-/// The changes that a direction has before it, the next of them prepared.
+/// Builds the changes of a file in their order, on a thread of its own, and frees what they replace.
+pub(crate) struct ChangeBuilder {
+    before: Classifier,
+    setups: Vec<PortSetup>,
+    built: SyncSender<PreparedChange>,
+    retired: Receiver<Box<dyn Any + Send>>,
+}
+
+impl ChangeBuilder {
+    /// Builds one change ahead, until the direction has taken all of them or takes no more.
+    pub(crate) fn run(self) {
+        let ChangeBuilder { mut before, setups, built, retired } = self;
+        for (switches, setup) in (0..).zip(setups) {
+            let change = PreparedChange::new(&before, switches, setup);
+            before = change.classifier.clone();
+            if built.send(change).is_err() {
+                return;
+            }
+            retired.try_iter().for_each(drop);
+        }
+        retired.iter().for_each(drop);
+    }
+}
+
+/// The changes that a direction has before it, the next of them built.
 #[derive(Default)]
 pub(crate) struct PortChanges {
-    pending: VecDeque<(Time, PortSetup)>,
-    prepared: Option<PreparedChange>,
+    /// The instants of the changes of a file.
+    pending: VecDeque<Time>,
+    next: Option<PreparedChange>,
+    /// Where the changes of a file come from, and where what they replace goes.
+    builder: Option<(Receiver<PreparedChange>, Sender<Box<dyn Any + Send>>)>,
     /// A change at once, and where its outcome is awaited.
     asked: Option<(Time, PreparedChange, Sender<Replaced>)>,
     /// What those that were known from the start did.
@@ -90,17 +132,22 @@ pub(crate) struct PortChanges {
 }
 
 impl PortChanges {
-    /// The changes of a bridge that starts at `now`.
-    pub(crate) fn new(now: Time, changes: Vec<PortChange>) -> PortChanges {
-        PortChanges { pending: changes.into_iter().map(|change| (now + change.after, change.setup)).collect(), ..PortChanges::default() }
+    /// The changes of a bridge that starts at `now` with a policy of this classifier, and what builds them.
+    pub(crate) fn new(now: Time, before: Classifier, changes: Vec<PortChange>) -> (PortChanges, ChangeBuilder) {
+        // A change waits in the builder's hand until the one before has been made.
+        let (built, take) = sync_channel(0);
+        let (retire, retired) = channel();
+        let (pending, setups) = changes.into_iter().map(|change| (now + change.after, change.setup)).unzip();
+        (PortChanges { pending, builder: Some((take, retire)), ..PortChanges::default() }, ChangeBuilder { before, setups, built, retired })
     }
 
-    /// The instant of the next change.
+    /// The instant of the next change, if that is built: one whose building takes longer comes late, and packets do not wait for it.
     #[inline]
     pub(crate) fn next(&self) -> Option<Time> {
-        match &self.asked {
-            Some((at, ..)) => Some(*at),
-            None => self.pending.front().map(|(at, _)| *at),
+        match (&self.asked, &self.next) {
+            (Some((at, ..)), _) => Some(*at),
+            (None, Some(_)) => self.pending.front().copied(),
+            (None, None) => None,
         }
     }
 
@@ -111,10 +158,10 @@ impl PortChanges {
         }
     }
 
-    /// Builds the tables of the next change, if there is one and they have not been built.
-    pub(crate) fn prepare(&mut self, port: &Port<Frame>) {
-        if let (Some((_, setup)), None) = (self.pending.front(), &self.prepared) {
-            self.prepared = Some(PreparedChange::new(port.classifier(), port.switches(), setup.clone()));
+    /// Takes the next change of the file, if it has been built.
+    pub(crate) fn take_next(&mut self) {
+        if let (None, Some((built, _))) = (&self.next, &self.builder) {
+            self.next = built.try_recv().ok();
         }
     }
 
@@ -133,12 +180,11 @@ impl PortChanges {
             }
             Some((at, change, reply)) => {
                 self.pending.clear();
-                self.prepared = None;
-                (at, change, Some(reply))
+                (at, change, Some((reply, self.next.take(), self.builder.take())))
             }
             None => {
-                self.prepare(port);
-                let (Some((at, _)), Some(change)) = (self.pending.pop_front(), self.prepared.take()) else { return };
+                let (Some(at), Some(change)) = (self.pending.pop_front(), self.next.take()) else { return };
+                self.take_next();
                 (at, change, None)
             }
         };
@@ -154,8 +200,17 @@ impl PortChanges {
         recorder.switched();
         let changed = PortChanged { switched, late: now.since(at), gap: began.elapsed() };
         match reply {
-            Some(reply) => drop(reply.send(Replaced { outcome: Ok(changed), _left: Box::new((retired, classifier)) })),
-            None => self.done.push(changed),
+            Some((reply, cancelled, builder)) => {
+                // The builder ends before the thread that asked frees what it has built.
+                drop(builder);
+                drop(reply.send(Replaced { outcome: Ok(changed), _left: Box::new((retired, classifier, cancelled)) }));
+            }
+            None => {
+                self.done.push(changed);
+                if let Some((_, retire)) = &self.builder {
+                    drop(retire.send(Box::new((retired, classifier))));
+                }
+            }
         }
     }
 }

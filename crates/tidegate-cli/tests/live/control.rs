@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
-const POLICY: &str = r#"
+pub const POLICY: &str = r#"
 [policy.access]
 rate = "5 Mbit/s"
 scheduler = "drr"
@@ -27,19 +27,19 @@ fn ctl(socket: &Path, line: &[&str]) -> Output {
 }
 
 /// The answer, as text.
-fn said(socket: &Path, line: &[&str]) -> String {
+pub fn said(socket: &Path, line: &[&str]) -> String {
     let output = ctl(socket, line);
     assert!(output.status.success(), "{line:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// The answer, as JSON.
-fn told(socket: &Path, line: &[&str]) -> Value {
+pub fn told(socket: &Path, line: &[&str]) -> Value {
     serde_json::from_str(&said(socket, &[line, &["--json"]].concat())).unwrap()
 }
 
 /// The message of a request that is refused with this exit code.
-fn refused(socket: &Path, code: i32, line: &[&str]) -> String {
+pub fn refused(socket: &Path, code: i32, line: &[&str]) -> String {
     let output = ctl(socket, line);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{message}");
@@ -169,7 +169,7 @@ fn a_home_gateway_is_applied_and_changed_in_one_direction() {
 }
 
 /// A request in the middle's namespace, where the bridge listens on the loopback; head and content of the answer.
-fn page(topology: &Topology, port: u16, path: &str, headers: &str) -> (String, String) {
+pub fn page(topology: &Topology, port: u16, path: &str, headers: &str) -> (String, String) {
     let request = format!("GET {path} HTTP/1.1\r\n{headers}\r\n");
     topology.call(Place::Middle, move || {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the bridge listens");

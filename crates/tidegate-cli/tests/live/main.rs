@@ -9,9 +9,12 @@ mod raw;
 #[allow(dead_code)]
 mod topology;
 
+mod changes_under_load;
 mod command;
 mod control;
+mod hostile_clients;
 mod interface_lock;
+mod interfaces;
 mod kernel_aqm;
 mod log;
 mod preset;

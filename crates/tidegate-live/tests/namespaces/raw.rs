@@ -4,7 +4,8 @@
 use std::ffi::CString;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_wire::checksum;
 
@@ -69,6 +70,14 @@ impl RawSocket {
             seen.extend(self.receive(Duration::from_millis(20)).filter(|frame| matches(frame)));
         }
         seen
+    }
+
+    /// Passes on every frame until the stop.
+    #[allow(dead_code, reason = "the tests of the command capture everything")]
+    pub fn each(&self, stop: &AtomicBool, mut take: impl FnMut(Seen)) {
+        while !stop.load(Ordering::Relaxed) {
+            self.receive(Duration::from_millis(20)).into_iter().for_each(&mut take);
+        }
     }
 
     fn receive(&self, limit: Duration) -> Option<Seen> {
@@ -163,6 +172,28 @@ pub fn segment_datagrams(socket: &UdpSocket, size: i32) {
     // SAFETY: the value lives for the call and is as long as said.
     let refused =
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, std::ptr::from_ref(&size).cast(), length) };
+    assert_eq!(refused, 0, "{}", io::Error::last_os_error());
+}
+
+#[allow(dead_code, reason = "the tests of the command limit a window")]
+/// Limits what a socket keeps of what it has received, in bytes, and so its window.
+pub fn receive_buffer(socket: &impl AsFd, bytes: i32) {
+    let length = size_of::<i32>() as libc::socklen_t;
+    let descriptor = socket.as_fd().as_raw_fd();
+    // SAFETY: the value lives for the call and is as long as said.
+    let refused = unsafe { libc::setsockopt(descriptor, libc::SOL_SOCKET, libc::SO_RCVBUF, std::ptr::from_ref(&bytes).cast(), length) };
+    assert_eq!(refused, 0, "{}", io::Error::last_os_error());
+}
+
+/// Keeps the calling thread on a core of the machine.
+#[allow(dead_code, reason = "the tests of the command separate cores")]
+pub fn stay_on(core: usize) {
+    // SAFETY: an empty set is all zeros; the set lives for the call, which is about the calling thread.
+    let refused = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    };
     assert_eq!(refused, 0, "{}", io::Error::last_os_error());
 }
 

@@ -81,7 +81,8 @@ impl Topology {
         self.within(Place::Host1, "ip addr add fd77::1/64 dev tga nodad");
     }
 
-    fn link(&self, host_end: &str, host: Place, middle_end: &str) {
+    /// Creates a pair of interfaces between a host and the middle.
+    pub fn link(&self, host_end: &str, host: Place, middle_end: &str) {
         let (host_name, middle) = (self.name(host), self.name(Place::Middle));
         let add = ["link", "add", host_end, "netns", &host_name, "type", "veth", "peer", "name", middle_end, "netns", &middle];
         command("ip", &add);
@@ -89,7 +90,7 @@ impl Topology {
         self.within(Place::Middle, &format!("ip link set {middle_end} up"));
     }
 
-    fn name(&self, place: Place) -> String {
+    pub fn name(&self, place: Place) -> String {
         format!("{}-{}", self.prefix, ["host1", "middle", "host2"][place as usize])
     }
 
