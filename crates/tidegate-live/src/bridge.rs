@@ -6,6 +6,7 @@ use crate::control::Control;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionReport;
 use crate::direction_thread::{DirectionThread, PreparedDirection};
+use crate::endpoint::Endpoint;
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
 use crate::interface_lock::InterfaceLock;
@@ -52,30 +53,33 @@ pub fn run_observed<O: StageObserver + Send>(
     } = config;
     let _answering = requests.until_the_end();
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", &a, cause))?;
-    let [state_a, state_b] = [control.ethernet_state(&a)?, control.ethernet_state(&b)?];
-    if state_a.index == state_b.index {
+    let [end_a, end_b] = [Endpoint::new(&a)?, Endpoint::new(&b)?];
+    let [state_a, state_b] = [control.ethernet_state(&end_a.name)?, control.ethernet_state(&end_b.name)?];
+    if (state_a.index, end_a.vlan) == (state_b.index, end_b.vlan) {
         return Err(LiveError::SameInterface { name: a });
     }
     let labels = [DirectionLabel::new(&a, &b, &a_to_b), DirectionLabel::new(&b, &a, &b_to_a)];
     let notices = Mutex::new(Vec::new());
     // Held until no packets are carried any more.
     let mut _locks = Vec::new();
-    for (name, state) in [(&a, &state_a), (&b, &state_b)] {
-        match InterfaceLock::take(name, state.index) {
+    for (endpoint, state) in [(&end_a, &state_a), (&end_b, &state_b)] {
+        match InterfaceLock::take(endpoint, state.index) {
             Ok(lock) => _locks.push(lock),
             Err(error) if options.force => lock(&notices).push(format!("warning: {error} (it was given)")),
             Err(error) => return Err(error),
         }
     }
-    let checked = [(a.as_str(), a_to_b.longest_frame), (b.as_str(), b_to_a.longest_frame)];
+    let checked = [(end_a.name.as_str(), a_to_b.longest_frame), (end_b.name.as_str(), b_to_a.longest_frame)];
     let mut watched = Watched { control: &control, pair: checked, requests: &requests, known: Vec::new() };
-    lock(&notices).extend(interface_warnings::outages(&control, [&a, &b]));
+    lock(&notices).extend(interface_warnings::outages(&control, [&end_a.name, &end_b.name]));
     watched.check(&notices);
 
     let (began, now) = (Instant::now(), clock::now());
     let [observer_a, observer_b] = observers;
-    let there = PreparedDirection::open(now, [&a, &b], [&state_a, &state_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
-    let back = PreparedDirection::open(now, [&b, &a], [&state_b, &state_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
+    let there =
+        PreparedDirection::open(now, [&end_a, &end_b], [&state_a, &state_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
+    let back =
+        PreparedDirection::open(now, [&end_b, &end_a], [&state_b, &state_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
 
     let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];
     let (there, back) = thread::scope(|scope| {

@@ -11,7 +11,7 @@ use tidegate_wire::AckFilter;
 /// Two interfaces, and the policy and the link of each direction.
 #[derive(Clone, Debug)]
 pub struct LiveConfig {
-    /// The names of interface A and interface B.
+    /// Interface A and interface B: names such as `eth1`, or `eth1:100` for VLAN 100 of it, whose frames come and leave with a tag.
     pub interfaces: [String; 2],
     /// The port for what comes in on A and goes out on B, then the port for the way back.
     pub setups: [PortSetup; 2],

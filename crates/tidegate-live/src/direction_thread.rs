@@ -7,6 +7,7 @@ use crate::counters::DirectionCounters;
 use crate::direction::Direction;
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, MAINTENANCE_INTERVAL, Next, RETRY_INTERVAL};
 use crate::end_system::{self, EndSystemDirection, Parts};
+use crate::endpoint::{Endpoint, Tagging};
 use crate::error::LiveError;
 use crate::interface::InterfaceState;
 use crate::locks::lock;
@@ -35,21 +36,23 @@ impl<O: StageObserver> PreparedDirection<O> {
     /// Opens both ends of a direction.
     pub(crate) fn open(
         now: Time,
-        [from, to]: [&str; 2],
+        [from, to]: [&Endpoint; 2],
         [incoming, outgoing]: [&InterfaceState; 2],
         (setup, changes): (PortSetup, Vec<PortChange>),
         (link, number): (Link, u64),
         options: Options,
         observer: O,
     ) -> Result<PreparedDirection<O>, LiveError> {
+        let direction = || format!("{} -> {}", from.shown, to.shown);
         if options.end_system && setup.buffer.pushes_out() {
-            return Err(LiveError::PushOut { direction: format!("{from} -> {to}") });
+            return Err(LiveError::PushOut { direction: direction() });
         }
         if options.end_system && link.rates.is_some() {
-            return Err(LiveError::VaryingRate { direction: format!("{from} -> {to}") });
+            return Err(LiveError::VaryingRate { direction: direction() });
         }
-        let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
-        let transmitter = SendSocket::open(to, outgoing.index)?;
+        let tagging = Tagging { incoming: from.vlan, outgoing: to.vlan };
+        let receiver = ReceiveRing::open(&from.name, incoming.index, incoming.mtu, options.ring as usize, tagging)?;
+        let transmitter = SendSocket::open(&to.name, outgoing.index)?;
         let longest = setup.longest_frame;
         let setups = || changes.iter().map(|change| &change.setup).chain([&setup]);
         let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
@@ -67,7 +70,7 @@ impl<O: StageObserver> PreparedDirection<O> {
                 PreparedDirection::OneThread(direction, builder)
             })
         };
-        prepared.map_err(|cause| LiveError::Memory { direction: format!("{from} -> {to}"), bytes: FramePool::size(slots, longest), cause })
+        prepared.map_err(|cause| LiveError::Memory { direction: direction(), bytes: FramePool::size(slots, longest), cause })
     }
 
     pub(crate) fn counters(&self) -> DirectionCounters {

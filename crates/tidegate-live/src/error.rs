@@ -12,6 +12,12 @@ pub enum LiveError {
         /// Its name.
         name: String,
     },
+    /// What follows the colon is no VLAN.
+    #[error("`{name}`: a VLAN of an interface is a number from 1 to 4094 after a colon, such as eth1:100")]
+    BadVlan {
+        /// The interface and its VLAN, as they were named.
+        name: String,
+    },
     /// There is no interface of this name.
     #[error("{}", unknown(name, known))]
     UnknownInterface {
@@ -100,6 +106,7 @@ impl LiveError {
     pub fn exit_code(&self) -> u8 {
         match self {
             LiveError::SameInterface { .. }
+            | LiveError::BadVlan { .. }
             | LiveError::UnknownInterface { .. }
             | LiveError::NotEthernet { .. }
             | LiveError::PushOut { .. }

@@ -2,9 +2,11 @@
 //!
 //! The lock is a listening Unix socket with an abstract name. Such names belong to a network namespace, as interfaces do. The kernel frees a
 //! name when its process ends, however it ends. The descriptor can be handed to a successor without a gap. An interface is locked by its
-//! index, which all its names share, and by its name, which survives when the interface is deleted and created again.
+//! index, which all its names share, and by its name, which survives when the interface is deleted and created again. A VLAN of an interface has a lock of
+//! its own.
 #![allow(unsafe_code)]
 
+use crate::endpoint::Endpoint;
 use crate::error::LiveError;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -22,16 +24,18 @@ impl InterfaceLock {
     ///
     /// # Errors
     /// [`LiveError::InUse`] if another process holds it.
-    pub(crate) fn take(name: &str, index: i32) -> Result<InterfaceLock, LiveError> {
+    pub(crate) fn take(endpoint: &Endpoint, index: i32) -> Result<InterfaceLock, LiveError> {
+        let name = &endpoint.shown;
+        let vlan = endpoint.vlan.map_or_else(String::new, |vlan| format!(":{vlan}"));
         let take = |key: String| {
             let system = |cause| LiveError::system("locking the interface", name, cause);
             let address = SocketAddr::from_abstract_name(key).map_err(system)?;
             UnixListener::bind_addr(&address).map_err(|cause| match cause.kind() {
-                io::ErrorKind::AddrInUse => LiveError::InUse { name: name.to_owned(), process: holder(&address) },
+                io::ErrorKind::AddrInUse => LiveError::InUse { name: name.clone(), process: holder(&address) },
                 _ => system(cause),
             })
         };
-        Ok(InterfaceLock { _sockets: [take(format!("tidegate/live/index/{index}"))?, take(format!("tidegate/live/name/{name}"))?] })
+        Ok(InterfaceLock { _sockets: [take(format!("tidegate/live/index/{index}{vlan}"))?, take(format!("tidegate/live/name/{name}"))?] })
     }
 }
 
@@ -55,13 +59,16 @@ mod tests {
     #[test]
     fn the_second_is_refused_by_name_or_by_index_and_the_lock_ends_with_its_owner() {
         // No interface has these names and indices.
-        let first = InterfaceLock::take("tidegate-test-a", -1001).unwrap();
+        let take = |name: &str, index| InterfaceLock::take(&Endpoint::new(name).unwrap(), index);
+        let first = take("tidegate-test-a", -1001).unwrap();
         for (name, index) in [("tidegate-test-a", -1002), ("tidegate-test-b", -1001)] {
-            let error = InterfaceLock::take(name, index).unwrap_err();
+            let error = take(name, index).unwrap_err();
             assert!(matches!(&error, LiveError::InUse { process, .. } if *process == Some(std::process::id())), "{error:?}");
             assert_eq!(error.exit_code(), 3);
         }
-        drop(first);
-        InterfaceLock::take("tidegate-test-a", -1001).unwrap();
+        let vlan = take("tidegate-test-a:5", -1001).unwrap();
+        assert!(take("tidegate-test-a:5", -1002).is_err());
+        drop((first, vlan));
+        take("tidegate-test-a", -1001).unwrap();
     }
 }

@@ -17,15 +17,18 @@ pub(crate) fn outages(control: &ControlSocket, names: [&str; 2]) -> Vec<String> 
         Ok(_) => None,
         Err(cause) => Some(format!("warning: {name} is gone ({cause}); packets flow once there is an interface of this name")),
     };
-    names.into_iter().filter_map(outage).collect()
+    let mut outages: Vec<String> = names.into_iter().filter_map(outage).collect();
+    outages.dedup();
+    outages
 }
 
-/// The warnings about how interfaces are set up. Each comes with the longest frame of the policy for what it takes in.
+/// The warnings about how interfaces are set up, those of one on both sides once. Each comes with the longest frame of the policy for what it takes in.
 pub(crate) fn settings(control: &ControlSocket, pair: [(&str, u32); 2]) -> Vec<String> {
     let states = pair.map(|(name, _)| control.state(name));
     let known = pair.iter().zip(&states).filter_map(|(interface, state)| Some((interface, state.as_ref().ok()?)));
     let mut warnings: Vec<String> =
         known.flat_map(|((name, longest_frame), state)| of_interface(control, name, state, *longest_frame)).collect();
+    warnings.dedup();
     if let [Ok(a), Ok(b)] = &states {
         warnings.extend(mtu_mismatch(pair.map(|(name, _)| name), [a.mtu, b.mtu]));
     }

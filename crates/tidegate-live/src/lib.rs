@@ -28,6 +28,7 @@
 //! | `stamped`, `probe` | the instants at which packets pass the stages of a direction, and their recorder |
 //! | `io` | the interface to the kernel; a faster path than packet sockets would be another implementation beside `packet` |
 //! | `packet` | packet sockets: a ring to receive, batches to send |
+//! | `endpoint` | an interface or one VLAN of it, and the tags of frames between two of them |
 //! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
 //! | `rights` | the capabilities that a process keeps |
@@ -46,6 +47,7 @@ mod direction;
 mod direction_loop;
 mod direction_thread;
 mod end_system;
+mod endpoint;
 mod error;
 mod ingress;
 mod interface;

@@ -80,10 +80,13 @@ impl Needs {
     }
 }
 
+/// What a change replaced, to be freed away from packets.
+type Leftover = Box<dyn Any + Send>;
+
 /// What became of a change that was asked for, and what is to be freed away from packets.
 pub(crate) struct Replaced {
     pub(crate) outcome: Result<PortChanged, ControlError>,
-    _left: Box<dyn Any + Send>,
+    _left: Leftover,
 }
 
 impl Replaced {
@@ -98,7 +101,7 @@ pub(crate) struct ChangeBuilder {
     before: Classifier,
     setups: Vec<PortSetup>,
     built: SyncSender<PreparedChange>,
-    retired: Receiver<Box<dyn Any + Send>>,
+    retired: Receiver<Leftover>,
 }
 
 impl ChangeBuilder {
@@ -124,7 +127,7 @@ pub(crate) struct PortChanges {
     pending: VecDeque<Time>,
     next: Option<PreparedChange>,
     /// Where the changes of a file come from, and where what they replace goes.
-    builder: Option<(Receiver<PreparedChange>, Sender<Box<dyn Any + Send>>)>,
+    builder: Option<(Receiver<PreparedChange>, Sender<Leftover>)>,
     /// A change at once, and where its outcome is awaited.
     asked: Option<(Time, PreparedChange, Sender<Replaced>)>,
     /// What those that were known from the start did.

@@ -32,7 +32,7 @@ const LONGEST_FRAME: u64 = 1518;
 const TOLERANCE: PortDuration = PortDuration::from_milliseconds(50);
 
 /// The flows of datagrams: port, and bit/s of frames. The first two have contracts; `voice` sends more than the lower one of its rates.
-const FLOWS: [(u16, u64); 3] = [(6001, 2_300_000), (6002, 3_000_000), (6003, 1_000_000)];
+pub const FLOWS: [(u16, u64); 3] = [(6001, 2_300_000), (6002, 3_000_000), (6003, 1_000_000)];
 
 /// The bursts of the contracts of `voice` and `video`, in bytes.
 const BURSTS: [u64; 2] = [60_000, 30_000];
@@ -51,14 +51,14 @@ class = [
 "#;
 
 /// A packet as host 2 saw it.
-struct Left {
-    at: Time,
+pub struct Left {
+    pub at: Time,
     /// The bytes of its frame.
-    length: u32,
-    port: u16,
+    pub length: u32,
+    pub port: u16,
     /// The number of a datagram, or the sequence number of a segment.
-    number: u32,
-    payload: u32,
+    pub number: u32,
+    pub payload: u32,
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn time(since_1970: Duration) -> Time {
     Time::from_nanoseconds(nanoseconds as u64)
 }
 
-fn first_gap(numbers: &[u32]) -> Option<[u32; 2]> {
+pub fn first_gap(numbers: &[u32]) -> Option<[u32; 2]> {
     numbers.windows(2).find(|pair| pair[1] != pair[0] + 1).map(|pair| [pair[0], pair[1]])
 }
 
@@ -221,13 +221,13 @@ fn conforms(left: &[Left], port: u16, agreed: &[Agreed], burst: u64) {
 }
 
 /// Captures what arrives at host 2.
-struct Capture {
+pub struct Capture {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Left>>,
 }
 
 impl Capture {
-    fn start(topology: &Topology) -> Capture {
+    pub fn start(topology: &Topology) -> Capture {
         let stop = Arc::new(AtomicBool::new(false));
         let until = stop.clone();
         let thread = topology.inside(Place::Host2, move || {
@@ -241,7 +241,7 @@ impl Capture {
         Capture { stop, thread }
     }
 
-    fn stop(self) -> Vec<Left> {
+    pub fn stop(self) -> Vec<Left> {
         thread::sleep(Duration::from_millis(200));
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("the capture ends")
@@ -314,7 +314,7 @@ impl Load {
 }
 
 /// Sends bursts at a rate until the stop, and returns the number of datagrams.
-fn send_numbered(port: u16, rate: u64, stop: &AtomicBool) -> u32 {
+pub fn send_numbered(port: u16, rate: u64, stop: &AtomicBool) -> u32 {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
     let mut payload = [0; DATAGRAM];
     let (began, mut sent) = (Instant::now(), 0_u32);

@@ -105,8 +105,13 @@ impl Live {
 
     /// Reads the log up to a line that contains `text`, and returns that line.
     pub fn log_until(&mut self, text: &str) -> String {
+        self.log_within(LIMIT, text)
+    }
+
+    /// As [`Live::log_until`], with another limit.
+    pub fn log_within(&mut self, limit: Duration, text: &str) -> String {
         let start = Instant::now();
-        while let Ok(line) = self.lines.recv_timeout(LIMIT.saturating_sub(start.elapsed())) {
+        while let Ok(line) = self.lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
             self.log += &(line.clone() + "\n");
             if line.contains(text) {
                 return line;

@@ -5,7 +5,7 @@
 
 use crate::command::{HOST2, Live, pings_pass};
 use crate::control::{POLICY, page, told};
-use crate::raw::{RawSocket, stay_on};
+use crate::raw::{RawSocket, run_first, stay_on};
 use crate::topology::{Place, Topology, eventually};
 use serde_json::Value;
 use std::fs;
@@ -61,9 +61,7 @@ fn hostile_clients_are_refused_and_counted_and_packets_pass() {
     assert!(memory < MOST_MEMORY, "{memory} bytes");
 
     clients.stop();
-    eventually("clients are answered again", Duration::from_secs(20), || {
-        UnixStream::connect(&socket).is_ok_and(|stream| is_answered(stream))
-    });
+    eventually("clients are answered again", Duration::from_secs(20), || UnixStream::connect(&socket).is_ok_and(is_answered));
     assert!(page(&topology, PORT, "/metrics", HOST).0.starts_with("HTTP/1.1 200"));
     assert_eq!(told(&socket, &["status"])["status"]["directions"][0]["lost_in_kernel"], 0);
     live.signal(libc::SIGTERM);
@@ -139,6 +137,7 @@ fn delays(topology: &Topology, time: Duration) -> String {
     });
     topology.call(Place::Host1, move || {
         stay_on(0);
+        run_first();
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
         let began = Instant::now();
         while began.elapsed() < time {

@@ -1,8 +1,8 @@
-//! Several pairs of interfaces in one process, and settings of interfaces that change while packets are carried.
+//! Several pairs of interfaces in one process, VLANs of one interface on both sides, and settings of interfaces that change while packets are carried.
 
 use crate::command::{Live, pings_pass};
 use crate::control::{POLICY, refused, said, told};
-use crate::raw::ping;
+use crate::raw::{RawSocket, ping};
 use crate::topology::{Place, Topology, eventually};
 use std::fs;
 use std::time::Duration;
@@ -73,6 +73,80 @@ fn pairs_that_cannot_be_are_refused() {
     ] {
         let ended = Live::start_policy(&topology, &policy, options).wait();
         assert!(ended.code == Some(code) && ended.log.contains(text), "{options}: {ended:?}");
+    }
+}
+
+/// A frame of 60 bytes and its tag, if it has one: kind and control.
+fn frame(tag: Option<[u16; 2]>, number: u8) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+    tag.into_iter().flatten().for_each(|half| frame.extend(half.to_be_bytes()));
+    frame.extend([0x88, 0xb5]);
+    frame.extend([number; 46]);
+    frame
+}
+
+/// Sends frames from host 1, and returns what comes to an interface of a place within a second, by its tag.
+fn crossed(topology: &Topology, place: Place, interface: &'static str, sent: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let seen = topology
+        .inside(place, move || RawSocket::open(interface, false).see(100, Duration::from_secs(1), |seen| seen.bytes.ends_with(&[7; 46])));
+    std::thread::sleep(Duration::from_millis(200));
+    topology.call(Place::Host1, move || {
+        let socket = RawSocket::open("tga", false);
+        sent.iter().for_each(|frame| socket.send(frame));
+    });
+    seen.join().unwrap().into_iter().map(|seen| seen.bytes).collect()
+}
+
+#[test]
+fn two_vlans_of_one_interface_are_joined_and_others_stay_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("access.toml");
+    fs::write(&policy, POLICY).unwrap();
+    let topology = Topology::new();
+    let mut live = Live::start_policy(&topology, &policy, "--in tgb:100 --out tgb:200 --json");
+    live.log_until("carrying packets");
+    let [of_100, of_200, of_300] = [100, 200, 300].map(|vlan| frame(Some([0x8100, 0xb000 + vlan]), 7));
+    let sent = vec![of_300, frame(None, 7), of_100.clone(), of_200.clone()];
+    let mut seen = crossed(&topology, Place::Host1, "tga", sent);
+    seen.sort();
+    assert_eq!(seen, [of_100, of_200], "each in the other VLAN with its priority, and nothing else");
+    live.signal(libc::SIGTERM);
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ports = &ended.report()["runs"][0]["ports"];
+    assert_eq!((&ports[0]["name"], &ports[0]["sent"]["packets"]), (&"tgb:100 > tgb:200".into(), &1.into()), "{ports}");
+}
+
+#[test]
+fn a_vlan_is_joined_with_an_interface_without_tags() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("access.toml");
+    fs::write(&policy, POLICY).unwrap();
+    let topology = Topology::new();
+    let mut live = Live::start_policy(&topology, &policy, "--in tgb:100 --out tgc --json");
+    live.log_until("carrying packets");
+    let sent = vec![frame(Some([0x8100, 300]), 7), frame(None, 7), frame(Some([0x8100, 100]), 7)];
+    assert_eq!(crossed(&topology, Place::Host2, "tgd", sent), [frame(None, 7)]);
+    // The other way: untagged frames get the tag.
+    let seen = topology
+        .inside(Place::Host1, || RawSocket::open("tga", false).see(1, Duration::from_secs(2), |seen| seen.bytes.ends_with(&[7; 46])));
+    std::thread::sleep(Duration::from_millis(200));
+    topology.call(Place::Host2, || {
+        let socket = RawSocket::open("tgd", false);
+        socket.send(&frame(Some([0x8100, 5]), 7));
+        socket.send(&frame(None, 7));
+    });
+    let seen: Vec<Vec<u8>> = seen.join().unwrap().into_iter().map(|seen| seen.bytes).collect();
+    assert_eq!(seen, [frame(Some([0x8100, 100]), 7)]);
+    live.signal(libc::SIGTERM);
+    assert_eq!(live.wait().code, Some(0));
+    for (options, text) in [
+        ("--in tgb:0 --out tgc", "from 1 to 4094"),
+        ("--in tgb:7 --out tgb:7", "both sides"),
+        ("--in none:7 --out tgc", "there is no interface"),
+    ] {
+        let ended = Live::start_policy(&topology, &policy, options).wait();
+        assert!(ended.code == Some(2) && ended.log.contains(text), "{ended:?}");
     }
 }
 

@@ -4,10 +4,11 @@
 //! the socket's queue (`PACKET_COPY_THRESH`). Slots for such frames would make the ring forty times as large. The ring has version 2, because
 //! version 3 delivers frames in blocks and waits up to a millisecond for a block to fill.
 //!
-//! VLAN tags, which the kernel strips, are put back into the frame.
+//! VLAN tags, which the kernel strips, are put back into the frame, or others in their place ([`Tagging`]). The kernel filters what is of another VLAN.
 #![allow(unsafe_code)]
 
 use super::socket::Socket;
+use crate::endpoint::{TAG_LENGTH, Tagging};
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
 use crate::io::{KernelCounters, Receive, Received};
@@ -29,14 +30,12 @@ const SUPER_FRAMES: i32 = 16 << 20;
 /// The longest super-frame of Linux (`GSO_MAX_SIZE`), plus its link-layer headers, in bytes.
 const LONGEST_FRAME: usize = (512 << 10) + 64;
 
-/// The length of a VLAN tag in bytes.
-const TAG_LENGTH: usize = 4;
-
 /// Receives the frames of one interface, by name.
 #[derive(Debug)]
 pub(crate) struct ReceiveRing {
     name: String,
     slots: usize,
+    tagging: Tagging,
     control: ControlSocket,
     ring: Option<Ring>,
     /// Where super-frames are received.
@@ -55,15 +54,16 @@ struct Ring {
     slots_per_block: usize,
     slots: usize,
     next: usize,
+    tagging: Tagging,
 }
 
 impl ReceiveRing {
     /// A ring of about `slots` frames for the interface of this name and index, whose packets are at most `mtu` bytes long.
-    pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize) -> Result<ReceiveRing, LiveError> {
+    pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
-        let ring = Ring::open(index, mtu, slots).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
+        let ring = Ring::open(index, mtu, slots, tagging).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
         let staging = Piece::new(LONGEST_FRAME + TAG_LENGTH).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
-        Ok(ReceiveRing { name: name.to_owned(), slots, control, ring: Some(ring), staging, kernel: KernelCounters::default() })
+        Ok(ReceiveRing { name: name.to_owned(), slots, tagging, control, ring: Some(ring), staging, kernel: KernelCounters::default() })
     }
 
     fn collect_statistics(&mut self) {
@@ -93,7 +93,7 @@ impl Receive for ReceiveRing {
         if self.ring.as_ref().is_none_or(|ring| ring.index != facts.index) {
             self.ring = None;
             // If it is gone again by now, the next call opens it.
-            self.ring = Ring::open(facts.index, facts.mtu, self.slots).ok();
+            self.ring = Ring::open(facts.index, facts.mtu, self.slots, self.tagging).ok();
         }
         facts.up && facts.carrier && self.ring.is_some()
     }
@@ -108,7 +108,7 @@ impl Receive for ReceiveRing {
 }
 
 impl Ring {
-    fn open(index: i32, mtu: u32, slots: usize) -> Result<Ring, (&'static str, io::Error)> {
+    fn open(index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<Ring, (&'static str, io::Error)> {
         let doing = |doing: &'static str| move |cause: io::Error| (doing, cause);
         let socket = Socket::open().map_err(doing("opening a packet socket"))?;
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES).map_err(doing("setting the size of a receive buffer"))?;
@@ -134,9 +134,12 @@ impl Ring {
         };
         socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request).map_err(doing("allocating a receive ring"))?;
         let pages = SharedPages::of(socket.as_fd(), block * blocks).map_err(doing("mapping a receive ring"))?;
+        if let Some(vlan) = tagging.filter() {
+            socket.take_vlan(vlan).map_err(doing("filtering by VLAN"))?;
+        }
         socket.bind(index, true).map_err(doing("binding a packet socket"))?;
         socket.make_promiscuous(index).map_err(doing("switching the interface to promiscuous mode"))?;
-        Ok(Ring { pages, socket, index, slot_length, slots_per_block, slots: blocks * slots_per_block, next: 0 })
+        Ok(Ring { pages, socket, index, slot_length, slots_per_block, slots: blocks * slots_per_block, next: 0, tagging })
     }
 
     #[inline]
@@ -169,7 +172,7 @@ impl Ring {
                 let start = frame - VIRTIO_HEADER;
                 let bytes = std::slice::from_raw_parts_mut(slot.as_ptr().add(start), VIRTIO_HEADER + kept);
                 let arrived = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
-                (bytes, kept, header.tp_len, tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid), arrived)
+                (bytes, kept, header.tp_len, self.tagging.leaving(tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid)), arrived)
             };
             let offload = offload_of(bytes);
             take(Received { arrived, ..with_tag(bytes, kept, length, offload, tag) });
@@ -214,7 +217,7 @@ impl Ring {
             }
         }
         let offload = offload_of(staging);
-        take(with_tag(&mut staging[..VIRTIO_HEADER + kept], kept, length as u32, offload, tag));
+        take(with_tag(&mut staging[..VIRTIO_HEADER + kept], kept, length as u32, offload, self.tagging.leaving(tag)));
     }
 }
 

@@ -37,6 +37,34 @@ impl Socket {
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Lets in frames of this VLAN alone, or with none those without a tag. To be called before the socket is bound.
+    pub(super) fn take_vlan(&self, vlan: Option<u16>) -> io::Result<()> {
+        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+        const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        /// What Linux keeps of a tag beside the frame: `SKF_AD_VLAN_TAG` and `SKF_AD_VLAN_TAG_PRESENT` from `SKF_AD_OFF`.
+        const TAG: u32 = 0xffff_f000 + 44;
+        const IS_TAGGED: u32 = 0xffff_f000 + 48;
+        const WHOLE: u32 = u32::MAX;
+        let step = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
+        let unless_equal = |k, jf| libc::sock_filter { code: IF_EQUAL, jt: 0, jf, k };
+        let mut program = match vlan {
+            Some(vlan) => vec![
+                step(LOAD, IS_TAGGED),
+                unless_equal(1, 4),
+                step(LOAD, TAG),
+                step(AND, 0xfff),
+                unless_equal(vlan.into(), 1),
+                step(RETURN, WHOLE),
+                step(RETURN, 0),
+            ],
+            None => vec![step(LOAD, IS_TAGGED), unless_equal(0, 1), step(RETURN, WHOLE), step(RETURN, 0)],
+        };
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    }
+
     /// Makes the interface of this index receive frames for other addresses, as long as the socket exists.
     pub(super) fn make_promiscuous(&self, index: i32) -> io::Result<()> {
         let request = libc::packet_mreq { mr_ifindex: index, mr_type: libc::PACKET_MR_PROMISC as u16, mr_alen: 0, mr_address: [0; 8] };

@@ -197,6 +197,15 @@ pub fn stay_on(core: usize) {
     assert_eq!(refused, 0, "{}", io::Error::last_os_error());
 }
 
+/// Runs the calling thread before all of ordinary priority, so that what it measures is not its own wait for a core.
+#[allow(dead_code, reason = "the tests of the command measure delays")]
+pub fn run_first() {
+    let parameters = libc::sched_param { sched_priority: 20 };
+    // SAFETY: the parameters live for the call, which is about the calling thread.
+    let refused = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) };
+    assert_eq!(refused, 0, "{}", io::Error::last_os_error());
+}
+
 /// Takes the right to open packet sockets from the calling thread.
 pub fn drop_rights() {
     const VERSION_3: u32 = 0x2008_0522;
