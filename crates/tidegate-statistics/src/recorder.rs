@@ -1,6 +1,6 @@
 //! The recorder of one port.
 
-use crate::{Delays, Histogram, Timeline};
+use crate::{Delays, Histogram, RecentDelays, Timeline};
 use std::collections::HashMap;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
@@ -29,6 +29,8 @@ pub struct ClassRecord {
     pub dropped: [Volume; DropReason::ALL.len()],
     /// From arrival to the last bit sent.
     pub delays: Delays,
+    /// The same of the last second and the last minute, once a packet was sent, if the recorder keeps them.
+    pub recent: Option<Box<RecentDelays>>,
     /// From arrival to the first bit sent: how long packets that were sent had been queued.
     pub sojourns: Histogram,
     /// Bytes sent over time.
@@ -45,6 +47,7 @@ impl ClassRecord {
             ce_marked: Volume::default(),
             dropped: Default::default(),
             delays: Delays::default(),
+            recent: None,
             sojourns: Histogram::default(),
             sent_bytes: Timeline::sum(FIRST_BIN),
         }
@@ -76,6 +79,10 @@ pub struct PortRecorder {
     busy: u128,
     clock: Time,
     elapsed: u128,
+    keeps_recent: bool,
+    /// The number of whole seconds that have been recorded, and the end of the current one in picoseconds.
+    second: u64,
+    next_second: u128,
 }
 
 impl PortRecorder {
@@ -93,10 +100,31 @@ impl PortRecorder {
             busy: 0,
             clock: start,
             elapsed: 0,
+            keeps_recent: false,
+            second: 0,
+            next_second: u128::from(PICOSECONDS_PER_SECOND),
         };
         recorder.expect(classifier);
         recorder.switched();
         recorder
+    }
+
+    /// Keeps the delays of the last second and minute of each class, too.
+    #[must_use]
+    pub fn with_recent_delays(mut self) -> PortRecorder {
+        self.keeps_recent = true;
+        self
+    }
+
+    /// The number of whole seconds recorded so far, by which [`ClassRecord::recent`] counts.
+    pub fn second(&self) -> u64 {
+        self.second
+    }
+
+    /// The index of the class of a flow among [`PortRecorder::classes`].
+    #[inline]
+    pub fn class_of(&self, flow: Flow) -> u32 {
+        self.class_of[flow.index()]
     }
 
     /// Prepares for a switch of the port to a policy with this classifier ([`Port::switch`](tidegate_core::port::Port::switch)). Classes of the same
@@ -162,6 +190,16 @@ impl PortRecorder {
         }
         self.elapsed += u128::from(step);
         self.clock = self.clock.later(now);
+        if self.elapsed >= self.next_second {
+            self.count_seconds();
+        }
+    }
+
+    #[cold]
+    fn count_seconds(&mut self) {
+        let second = self.elapsed / u128::from(PICOSECONDS_PER_SECOND);
+        self.second = second as u64;
+        self.next_second = (second + 1) * u128::from(PICOSECONDS_PER_SECOND);
     }
 
     /// The link transmits part of a packet for this long: a cell that is not the last of its frame.
@@ -219,8 +257,12 @@ impl<P> Observer<P> for PortRecorder {
         let transmission = u128::from(finish.since(now).picoseconds());
         self.busy += transmission;
         let elapsed = self.elapsed + transmission;
+        let second = self.keeps_recent.then_some(self.second);
         let class = self.class(packet);
         class.sent.add(packet.length);
+        if let Some(second) = second {
+            class.recent.get_or_insert_default().record(second, finish.since(packet.arrival));
+        }
         class.delays.record(finish.since(packet.arrival));
         class.sojourns.record(now.since(packet.arrival).picoseconds());
         class.sent_bytes.add(elapsed, f64::from(packet.length));
