@@ -65,6 +65,15 @@ pub enum Judgement {
     Drop,
 }
 
+/// What an AQM shows of one of its queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AqmState {
+    /// True if it drops or marks because delays have stayed above its target.
+    pub is_signalling: bool,
+    /// The probability with which it drops or marks a packet, in units of 2^-32; `None` if it has none.
+    pub probability: Option<u64>,
+}
+
 /// Keeps the queues of a class short. `flow` numbers the queues of the class from 0, and `backlog` shows those queues alone.
 pub trait Aqm {
     /// The port starts at `now`, with empty queues.
@@ -131,6 +140,12 @@ pub trait Aqm {
     fn adopt(&mut self, now: Time, old: &Self, kept: &[Kept])
     where
         Self: Sized;
+
+    /// What it shows of the queue of `flow`, as of the last packet.
+    fn state(&self, flow: Flow) -> AqmState {
+        let _ = flow;
+        AqmState::default()
+    }
 
     /// Moves the instants that it keeps up to where they still compare correctly.
     fn refresh(&mut self, now: Time) {

@@ -177,7 +177,19 @@ impl Classifier {
     /// The flow of a packet.
     #[inline]
     pub fn classify(&self, header: &Header) -> Flow {
-        let class = &self.classes[self.rules.class(header).unwrap_or(self.classes.len() - 1)];
+        self.classify_by(header).0
+    }
+
+    /// The flow of a packet, and the number of the rule that names its class among [`Classifier::rules`]; `None` if no rule matches.
+    #[inline]
+    pub fn classify_by(&self, header: &Header) -> (Flow, Option<u32>) {
+        let found = self.rules.find(header);
+        let class = &self.classes[found.map_or(self.classes.len() - 1, |(_, class)| class)];
+        (self.queue(class, header), found.map(|(rule, _)| rule))
+    }
+
+    #[inline]
+    fn queue(&self, class: &Class, header: &Header) -> Flow {
         if class.queues == 1 {
             return class.first_flow;
         }

@@ -32,7 +32,7 @@ pub use places::Leaving;
 pub use transition::{Retired, Switched, Transition};
 pub use varying_rate::{RateStep, RateStepError, VaryingRate};
 
-use crate::aqm::Judgement;
+use crate::aqm::{AqmState, Judgement};
 use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
 use crate::classifier::{Classifier, FlowKey};
 use crate::observer::Observer;
@@ -152,6 +152,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     #[inline]
     pub fn has_aqm(&self) -> bool {
         self.datapath.aqms.are_used()
+    }
+
+    /// What the AQM of its class shows of the queue of `flow`; `None` if the class has none.
+    pub fn aqm_state(&self, flow: Flow) -> Option<AqmState> {
+        self.datapath.aqms.state(flow)
     }
 
     /// The link's rate.

@@ -4,7 +4,7 @@
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
 use crate::algorithm::Algorithm;
-use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, Judgement, QueueManagement};
+use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, AqmState, Judgement, QueueManagement};
 use crate::buffer::{
     Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare, Partitioned,
 };
@@ -507,6 +507,10 @@ impl Aqm for AnyAqm {
 
     fn forget(&mut self, flow: Flow) {
         match_aqm!(self, a => a.forget(flow));
+    }
+
+    fn state(&self, flow: Flow) -> AqmState {
+        match_aqm!(self, a => a.state(flow))
     }
 
     fn adopt(&mut self, now: Time, old: &AnyAqm, kept: &[Kept]) {

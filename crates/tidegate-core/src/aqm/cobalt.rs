@@ -13,7 +13,7 @@
 use super::ce_threshold::CeThreshold;
 use super::control_law::spacing;
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement, Sojourn};
-use super::{Aqm, Judgement};
+use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Packet};
 use crate::queue::Backlog;
@@ -112,6 +112,11 @@ impl Aqm for Cobalt {
 
     fn refused(&mut self, now: Time, flow: Flow) {
         self.flows[flow.index()].overflowed(&self.rule, now);
+    }
+
+    fn state(&self, flow: Flow) -> AqmState {
+        let Control { is_dropping, probability, .. } = self.flows[flow.index()];
+        AqmState { is_signalling: is_dropping, probability: Some(u64::from(probability)) }
     }
 
     fn forget(&mut self, flow: Flow) {

@@ -14,7 +14,7 @@
 use super::ce_threshold::CeThreshold;
 use super::control_law::spacing;
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement, Sojourn};
-use super::{Aqm, Judgement};
+use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Packet};
 use crate::queue::Backlog;
@@ -124,6 +124,10 @@ impl Aqm for CoDel {
     fn pushed_out(&mut self, _: Time, flow: Flow) {
         let control = &mut self.flows[flow.index()];
         control.count = control.count.saturating_add(1);
+    }
+
+    fn state(&self, flow: Flow) -> AqmState {
+        AqmState { is_signalling: self.flows[flow.index()].is_dropping, probability: None }
     }
 
     fn forget(&mut self, flow: Flow) {

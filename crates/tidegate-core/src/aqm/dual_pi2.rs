@@ -14,7 +14,7 @@
 
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, QueueManagement};
 use super::proportional_integral::{Controller, ONE, Ticks, changed};
-use super::{Aqm, Judgement};
+use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::{Flow, Packet};
@@ -272,6 +272,10 @@ impl Aqm for DualPi2 {
         pair.catch_up(&self.rule, now);
         pair.look(flow, backlog);
         pair.is_first &= side(flow) == CLASSIC;
+    }
+
+    fn state(&self, flow: Flow) -> AqmState {
+        AqmState { is_signalling: false, probability: Some(self.pairs[flow.index() >> 1].probability >> 24) }
     }
 
     fn forget(&mut self, flow: Flow) {

@@ -12,7 +12,7 @@
 
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, Gain, QueueManagement};
 use super::proportional_integral::{Controller, LONGEST_DELAY, ONE, Ticks, changed};
-use super::{Aqm, Judgement};
+use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::{Ecn, Flow};
@@ -164,6 +164,10 @@ impl Aqm for Pie {
     /// The packet did not join: it counts as a signal.
     fn refused(&mut self, _: Time, flow: Flow) {
         self.flows[flow.index()].accumulated = 0;
+    }
+
+    fn state(&self, flow: Flow) -> AqmState {
+        AqmState { is_signalling: false, probability: Some(self.flows[flow.index()].probability >> 24) }
     }
 
     fn forget(&mut self, flow: Flow) {

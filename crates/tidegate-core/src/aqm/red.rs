@@ -22,7 +22,7 @@ pub use weighted::WeightedRed;
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement};
 use super::probability::Probability;
 use super::red_curve::RedCurve;
-use super::{Aqm, Judgement};
+use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::Flow;
@@ -140,6 +140,11 @@ impl Aqm for Red {
         if backlog.flow_packets(flow) == 0 {
             self.queues[flow.index()].average.emptied(now);
         }
+    }
+
+    fn state(&self, flow: Flow) -> AqmState {
+        let average = self.queues[flow.index()].average.length;
+        AqmState { is_signalling: false, probability: Some(self.curve.probability(average)) }
     }
 
     fn forget(&mut self, flow: Flow) {

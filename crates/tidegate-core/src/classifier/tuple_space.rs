@@ -101,9 +101,9 @@ impl TupleSpace {
         self.rules.iter().map(|stored| (stored.class as usize, &stored.rule))
     }
 
-    /// The class of the first matching rule.
+    /// The first matching rule, as its number among all and its class.
     #[inline]
-    pub(super) fn class(&self, header: &Header) -> Option<usize> {
+    pub(super) fn find(&self, header: &Header) -> Option<(u32, usize)> {
         if self.tuples.is_empty() {
             return None;
         }
@@ -125,7 +125,7 @@ impl TupleSpace {
                 }
             }
         }
-        self.rules.get(best as usize).map(|stored| stored.class as usize)
+        self.rules.get(best as usize).map(|stored| (best, stored.class as usize))
     }
 
     /// The first rule, as class and index, that matches whatever `rule` matches.

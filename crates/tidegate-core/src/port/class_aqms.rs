@@ -1,6 +1,6 @@
 //! The AQMs of a port: one or none per class, and the random numbers that they draw.
 
-use crate::aqm::{Aqm, Judgement};
+use crate::aqm::{Aqm, AqmState, Judgement};
 use crate::buffer::Arrival;
 use crate::classifier::Classifier;
 use crate::packet::{Flow, Packet};
@@ -212,6 +212,13 @@ impl ClassAqms {
             let local = class.local(flow);
             class.aqm.forget(local);
         }
+    }
+
+    /// As [`Aqm::state`]; `None` if the class has no AQM.
+    pub(super) fn state(&self, flow: Flow) -> Option<AqmState> {
+        let class = self.class_of.get(flow.index()).map_or(0, |&class| class as usize);
+        let class = self.classes.get(class)?.as_ref()?;
+        Some(class.aqm.state(class.local(flow)))
     }
 
     /// As [`Aqm::refresh`].
