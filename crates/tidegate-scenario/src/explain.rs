@@ -3,7 +3,7 @@
 use crate::guarantee::Guarantee;
 use crate::header::{DSCP_NAMES, PROTOCOL_NAMES};
 use crate::policy::{Class, Policy};
-use crate::summary::{class_text, group_text};
+use crate::summary::{class_text, group_text, limits};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -47,6 +47,16 @@ pub fn met(policy: &Policy, header: &Header) -> Met {
         groups,
         text: class_text(policy, class),
     }
+}
+
+/// The rules of a policy in the order in which they are tried, each with the index of its class and in words of the file.
+pub fn rules(policy: &Policy) -> impl Iterator<Item = (usize, String)> {
+    policy.classifier().rules().map(|(class, rule)| (class, print_rule(rule)))
+}
+
+/// The limits of a class's queues, its buffer and its AQM, in words.
+pub fn queue_limits(policy: &Policy, class: &Class) -> String {
+    limits(policy, class)
 }
 
 /// How the classes of a port differ under two policies. Classes of the same name are the same class.

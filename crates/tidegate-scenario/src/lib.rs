@@ -22,6 +22,7 @@
 //! | [`bounds`] | bounds of every flow and queue; guaranteed rates and longest gaps of every port |
 //! | [`guarantee`] | guaranteed rates, or the reason why there is none |
 //! | [`diagnostic`] | errors and warnings |
+//! | [`edit`] | single edits of a file: elements that come and go |
 //! | [`explain`] | what a packet meets at a port; how two policies of a port differ |
 //! | [`bufferbloat`] | remarks on long queues of TCP traffic |
 //! | [`summary`] | the description of a file as text |
@@ -50,6 +51,7 @@ mod aqm;
 pub mod bounds;
 pub mod bufferbloat;
 pub mod diagnostic;
+pub mod edit;
 pub mod explain;
 pub mod guarantee;
 pub mod machine;

@@ -1,10 +1,10 @@
 //! Changes a file's tree by dotted key, for `--set key=value` and for the variants of a scenario.
 //!
 //! In `policy.access.class.voice.weight`, `voice` is the element of that name in the list of classes. An element without a name is
-//! addressed by its number, from 1.
+//! addressed by its number, from 1. `key+=table` adds an element to a list, or puts it before the element that the key names; `key-=name` removes one.
 
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
-use crate::structure::{below, items, name_of};
+use crate::structure::{below, insert_class, items, name_of};
 use serde_json::Value;
 use std::fmt;
 use toml::Spanned;
@@ -23,9 +23,18 @@ impl fmt::Display for Override<'_> {
     }
 }
 
+/// What a change does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verb {
+    Set,
+    Add,
+    Remove,
+}
+
 /// A change: a dotted key, with its place, and the new value, whose places are those of the change.
 #[derive(Clone, Debug)]
 pub struct Override<'i> {
+    verb: Verb,
     key: String,
     span: Span,
     value: Spanned<DeValue<'i>>,
@@ -41,13 +50,24 @@ impl<'i> Override<'i> {
             let finding = Diagnostic::error(base..base + text.len(), format!("`{text}` sets nothing: it has no `=`"));
             return Err(finding.help("write key=value, like link.access.rate=\"5 Mbit/s\""));
         };
+        let (verb, named) = match (key.strip_suffix('+'), key.strip_suffix('-')) {
+            (Some(list), _) => (Verb::Add, list),
+            (_, Some(list)) => (Verb::Remove, list),
+            _ => (Verb::Set, key),
+        };
         let at = base + key.len() + 1 + (value.len() - value.trim_start().len());
         let value = value.trim();
         let value = match DeValue::parse(value) {
             Ok(parsed) => shift(parsed, at),
+            Err(error) if verb == Verb::Add => {
+                let span = error.span().unwrap_or(0..value.len());
+                let finding =
+                    Diagnostic::error(at + span.start..at + span.end, format!("this is not TOML: {}", error.message().trim_end()));
+                return Err(finding.help("write the table as { name = \"guests\", ... }"));
+            }
             Err(_) => Spanned::new(at..at + value.len(), DeValue::String(value.into())),
         };
-        Ok(Override { key: key.trim().to_owned(), span: base..base + key.len().max(1), value })
+        Ok(Override { verb, key: named.trim().to_owned(), span: base..base + key.len().max(1), value })
     }
 
     /// Reads the `set` table of a variant. A quoted key with dots names a value; a table below a plain key continues the path.
@@ -60,7 +80,7 @@ impl<'i> Override<'i> {
                     let nested = Override::of_table(inner).into_iter();
                     overrides.extend(nested.map(|change| Override { key: format!("{name}.{}", change.key), ..change }));
                 }
-                _ => overrides.push(Override { key: name.to_owned(), span: key.span(), value: value.clone() }),
+                _ => overrides.push(Override { verb: Verb::Set, key: name.to_owned(), span: key.span(), value: value.clone() }),
             }
         }
         overrides
@@ -68,7 +88,7 @@ impl<'i> Override<'i> {
 
     /// A removal of the value, or of the element of a list, that a dotted key names.
     pub fn removing(key: &str, span: Span) -> Override<'i> {
-        Override { key: key.to_owned(), value: Spanned::new(span.clone(), DeValue::Boolean(false)), span }
+        Override { verb: Verb::Remove, key: key.to_owned(), value: Spanned::new(span.clone(), DeValue::Boolean(false)), span }
     }
 
     /// The first `count` parts of its key.
@@ -103,8 +123,7 @@ impl<'i> Override<'i> {
                     let next = path.next();
                     let index = self.index(array, next.unwrap_or(last), &done)?;
                     if next.is_none() {
-                        let elements = std::mem::replace(array, DeArray::new()).into_iter().enumerate();
-                        *array = elements.filter(|(at, _)| *at != index).map(|(_, element)| element).collect();
+                        remove_at(array, index);
                         return Ok(());
                     }
                     let DeValue::Table(inner) = array.as_mut()[index].get_mut() else {
@@ -158,8 +177,81 @@ impl<'i> Override<'i> {
         if matches!(segments[0], "variant") {
             return Err(self.error("variants cannot be changed").help("change what the variants have in common, or edit the file"));
         }
+        match self.verb {
+            Verb::Set => {
+                let (last, path) = segments.split_last().unwrap_or((&"", &[]));
+                self.descend(root, path, last, schema, schema, "")
+            }
+            Verb::Add => self.add(root),
+            Verb::Remove => {
+                let Some(name) = self.value.get_ref().as_str() else {
+                    return Err(Diagnostic::error(self.value.span(), "an element is removed by its name").help("write key-=NAME"));
+                };
+                let array = self.list(root, &segments)?;
+                let index = self.index(array, name, &self.key)?;
+                remove_at(array, index);
+                Ok(())
+            }
+        }
+    }
+
+    /// The list that these parts of the key name.
+    fn list<'a>(&self, root: &'a mut DeTable<'i>, segments: &[&str]) -> Result<&'a mut DeArray<'i>, Diagnostic> {
         let (last, path) = segments.split_last().unwrap_or((&"", &[]));
-        self.descend(root, path, last, schema, schema, "")
+        let mut table = root;
+        let mut done = "the file".to_owned();
+        for segment in path {
+            if !table.contains_key(*segment) {
+                return Err(self.missing(segment, &done, table.keys().map(|key| key.get_ref().as_ref())));
+            }
+            done = format!("`{segment}`");
+            let Some(DeValue::Table(inner)) = table.get_mut(*segment).map(Spanned::get_mut) else {
+                return Err(self.error(format!("{done} is no table, so no list hangs below it")));
+            };
+            table = inner;
+        }
+        if !table.contains_key(*last) {
+            table.insert(
+                Spanned::new(self.span.clone(), (*last).to_owned().into()),
+                Spanned::new(self.span.clone(), DeValue::Array(DeArray::new())),
+            );
+        }
+        match table.get_mut(*last).map(Spanned::get_mut) {
+            Some(DeValue::Array(array)) => Ok(array),
+            _ => Err(self.error(format!("`{last}` is no list")).help("name a list, like policy.access.class+={ name = \"guests\", ... }")),
+        }
+    }
+
+    /// Adds the element.
+    fn add(&self, root: &mut DeTable<'i>) -> Result<(), Diagnostic> {
+        let segments = self.path(usize::MAX);
+        let name = name_of(&self.value).map(str::to_owned);
+        let Some(name) = name else {
+            return Err(
+                Diagnostic::error(self.value.span(), "what is added is a table with a name").help("write { name = \"guests\", ... }")
+            );
+        };
+        // A list of a policy, or an element of it.
+        let (list, before) = match segments.split_last() {
+            Some((element, list)) if Override::find(&list.join("."), root).is_some_and(DeValue::is_array) => (list, Some(*element)),
+            _ => (&segments[..], None),
+        };
+        let array = self.list(root, list)?;
+        if array.iter().any(|present| name_of(present) == Some(&name)) {
+            let finding = Diagnostic::error(self.value.span(), format!("`{}.{name}` is there already", list.join(".")));
+            return Err(finding.help("set its values to change it, or give the new one another name"));
+        }
+        match before {
+            None => insert_class(array, self.value.clone(), list.last().unwrap_or(&"")),
+            Some(element) => {
+                let index = self.index(array, element, &list.join("."))?;
+                array.push(self.value.clone());
+                let mut elements: Vec<_> = std::mem::replace(array, DeArray::new()).into_iter().collect();
+                elements[index..].rotate_right(1);
+                *array = elements.into_iter().collect();
+            }
+        }
+        Ok(())
     }
 
     fn descend(
@@ -232,6 +324,11 @@ impl<'i> Override<'i> {
     fn error(&self, problem: impl Into<String>) -> Diagnostic {
         Diagnostic::error(self.span.clone(), problem)
     }
+}
+
+fn remove_at(array: &mut DeArray<'_>, index: usize) {
+    let elements = std::mem::replace(array, DeArray::new()).into_iter().enumerate();
+    *array = elements.filter(|(at, _)| *at != index).map(|(_, element)| element).collect();
 }
 
 fn root_has_property(schema: &Value, root: &Value, segment: &str) -> bool {

@@ -180,6 +180,23 @@ pub(crate) fn group_text(group: &Group) -> String {
     listed([group.scheduler.name().to_owned(), share(&group.parameters, &group.guarantee), shape(&group.shape)])
 }
 
+/// The limits of a class's queues and its AQM in words.
+pub(crate) fn limits(policy: &Policy, class: &Class) -> String {
+    listed(room(policy, class))
+}
+
+/// The limit of each queue of a class, its own buffer, the partition that it is in, and its AQM, in words.
+fn room(policy: &Policy, class: &Class) -> [String; 4] {
+    let limit = class.limit.map_or(String::new(), |limit| {
+        let each = if class.queues == 1 { "" } else { " each" };
+        format!("at most {}{each}", print_limit(limit))
+    });
+    let partition = class.partition.map(|partition| &policy.partitions[partition]);
+    let own = partition.filter(|partition| partition.owner == Owner::Class);
+    let named = partition.filter(|partition| partition.owner == Owner::Policy).map(|partition| format!("in {}", partition.name));
+    [limit, own_buffer(own), named.unwrap_or_default(), class.aqm.as_ref().map_or(String::new(), managed)]
+}
+
 fn class_remarks(policy: &Policy, class: &Class) -> String {
     let matches = match (class.rules, class.is_added) {
         (_, true) => "everything else (added)".to_owned(),
@@ -196,18 +213,11 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
             format!("{queues} queues{by} ({})", class.queue_scheduler.name())
         }
     };
-    let limit = class.limit.map_or(String::new(), |limit| {
-        let each = if class.queues == 1 { "" } else { " each" };
-        format!("at most {}{each}", print_limit(limit))
-    });
     let police = class.police.as_ref().map_or(String::new(), |police| {
         let bursts = police.bursts().map_or(String::new(), |shown| bursts(shown, counts_frames(police.kind)));
         format!("policed to {}{bursts} ({})", print_rate(police.contract.rate), police.kind.name())
     });
-    let aqm = class.aqm.as_ref().map_or(String::new(), managed);
-    let partition = class.partition.map(|partition| &policy.partitions[partition]);
-    let own = partition.filter(|partition| partition.owner == Owner::Class);
-    let named = partition.filter(|partition| partition.owner == Owner::Policy).map(|partition| format!("in {}", partition.name));
+    let [limit, own, named, aqm] = room(policy, class);
     let inside = if class.keeps_marks_inside() { "its colours change nothing on the wire (no `set`)" } else { "" };
     let remarks = remark::print(&class.remarks);
     let promise = class.promise.map_or(String::new(), promised);
@@ -216,8 +226,8 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         matches,
         queues,
         limit,
-        own_buffer(own),
-        named.unwrap_or_default(),
+        own,
+        named,
         class.budget.map_or(String::new(), |budget| format!("calls within a budget of {}", print_duration(budget))),
         class.reserve.map_or(String::new(), |bytes| {
             format!("{} of it reserved{}", print_size(bytes), if class.queues == 1 { "" } else { " for each queue" })
