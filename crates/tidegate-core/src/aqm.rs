@@ -5,13 +5,15 @@
 //!
 //! **Laws** that the port keeps:
 //! * A1: `depart` is asked exactly once per packet that the scheduler serves, at the instant of its turn, while it is still queued. After a drop the
-//!   scheduler is told that the packet is lost, which charges no flow, and selects again.
+//!   scheduler is told that the packet is lost, which charges no flow, and selects again. A6 is the exception.
 //! * A2: a drop may empty the queue. The scheduler and the AQM hear of that before they are asked anything else.
 //! * A3: `admit` is asked before the buffer manager, so that nothing is pushed out for a packet that is then dropped. If the buffer refuses the
 //!   packet, the AQM hears `refused`.
 //! * A4: drops have the reason [`DropReason::Congestion`](crate::packet::DropReason::Congestion). The port counts as marked the packets whose code
 //!   point it has changed; a packet that was marked upstream passes a mark unchanged and uncounted.
 //! * A5: a port has one stream of random numbers, and its AQMs draw from it in the order in which they are asked.
+//! * A6: if the AQM accounts for ingress ([`Aqm::charges_drops`]), a drop at its turn takes the service that the packet would have taken: its flow's
+//!   share, the tokens of its shapers and its time on the link. Drops have at most a third of what the class is served; beyond that A1 holds.
 //!
 //! A port need not ask at a moment at which none of its AQMs ever judges ([`Aqm::judges_arrivals`], [`Aqm::judges_departures`]). Nor need it tell of
 //! packets that join queues which are not empty, or of those that leave others behind unless [`Aqm::hears_departures`] is true.
@@ -22,7 +24,8 @@
 //! 3. a queue that is forgotten leaves nothing behind;
 //! 4. an AQM that adopts another of the same parameters continues as the other would have.
 //!
-//! **Source.** RFC 7567 (recommendations), RFC 3168 (ECN).
+//! **Source.** RFC 7567 (recommendations), RFC 3168 (ECN). T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE", LANMAN 2018 (ingress accounting;
+//! its limit of a third is that of Linux's CAKE).
 
 use crate::buffer::Arrival;
 use crate::packet::{Flow, Packet};
@@ -94,6 +97,11 @@ pub trait Aqm {
     /// False if [`Aqm::left`] does nothing while the queue holds another packet: a port need not say it then.
     fn hears_departures(&self) -> bool {
         true
+    }
+
+    /// True if packets that it drops at their turn count as served, because they have crossed the bottleneck already (CAKE's `ingress` mode).
+    fn charges_drops(&self) -> bool {
+        false
     }
 
     /// Judges a packet that arrives; `backlog` does not include it.

@@ -473,6 +473,10 @@ impl Aqm for AnyAqm {
         match_aqm!(self, a => a.judges_departures())
     }
 
+    fn charges_drops(&self) -> bool {
+        match_aqm!(self, a => a.charges_drops())
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         match_aqm!(self, a => a.admit(arrival, backlog, draws))

@@ -59,6 +59,13 @@ fn build(kind: AqmKind) -> AnyAqm {
     kind.build(&setup, &quick(kind)).unwrap()
 }
 
+/// The same with ingress accounting, if it has that.
+fn build_ingress(kind: AqmKind) -> AnyAqm {
+    let setup = AqmSetup { flows: FLOWS as usize, rate: rate(), longest_frame: 1514 };
+    let ingress = kind.accepts().contains(&AqmField::Ingress).then_some(true);
+    kind.build(&setup, &AqmParameters { ingress, ..quick(kind) }).unwrap()
+}
+
 /// Something that happens at a port.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -221,6 +228,7 @@ fn every_aqm_keeps_the_laws() {
     for &kind in AqmKind::ALL {
         let mut seen = [0; 2];
         for seed in 0..6 {
+            let build = if seed % 2 == 0 { build } else { build_ingress };
             let events = check(|| build(kind), seed).unwrap_or_else(|broken| panic!("{}, seed {seed}: {broken}", kind.name()));
             let these = signals(&events);
             (seen[0], seen[1]) = (seen[0] + these[0], seen[1] + these[1]);
@@ -239,7 +247,7 @@ fn a_port_asks_as_the_laws_say() {
         for (seed, order) in (0..).zip(schedulers) {
             for manager in buffers {
                 let mut random = SplitMix64::new(seed);
-                let aqms = vec![Some(build(kind)), None, Some(build(AqmKind::CoDel))];
+                let aqms = vec![Some(build_ingress(kind)), None, Some(build(AqmKind::CoDel))];
                 let flows = aqms.len() as u32 * FLOWS;
                 let script = script(1_500, flows, &mut random);
                 let rules = |vlan: Option<u16>| vlan.map(|vlan| Rule { vlan: Some(vlan), ..Rule::default() }).into_iter().collect();

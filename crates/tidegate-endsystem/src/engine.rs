@@ -96,6 +96,12 @@ impl Link {
             self.first = at;
         }
         self.latest = at;
+        self.occupy(at, length);
+    }
+
+    /// The link is busy from `at` on for the time that `length` bytes take.
+    #[inline]
+    fn occupy(&mut self, at: Time, length: u32) {
         self.busy_until = at + self.time_per_byte.ceil(self.overhead.wire_length(length));
     }
 }
@@ -367,17 +373,30 @@ impl<S: Scheduler> DecisionEngine<S> {
     /// Carries out a decision: the stream's head is transmitted at `at`, or discarded. True if the stream's level has just become low.
     fn take_head(&mut self, stream: Flow, at: Time, disposition: Disposition) -> bool {
         let Some((packet, next)) = self.known.pop(stream) else { unreachable!("the scheduler named a stream that is not backlogged") };
-        if matches!(disposition, Disposition::Late | Disposition::Congested) {
-            self.scheduler.lost(at, stream, next);
-            self.counters.discarded += 1;
-        } else {
-            self.scheduler.served(at, stream, next);
-            self.counters.won += 1;
-            if let Timing::RealTime(link) = &mut self.timing {
-                link.start(at, packet.length);
+        match disposition {
+            Disposition::Sent | Disposition::Marked => {
+                self.scheduler.served(at, stream, next);
+                self.counters.won += 1;
+                if let Timing::RealTime(link) = &mut self.timing {
+                    link.start(at, packet.length);
+                }
+            }
+            Disposition::Congested if self.aqms.as_mut().is_some_and(|aqms| aqms.charge_drop(stream, packet.length)) => {
+                self.scheduler.served(at, stream, next);
+                self.counters.discarded += 1;
+                if let Timing::RealTime(link) = &mut self.timing {
+                    link.occupy(at, packet.length);
+                }
+            }
+            Disposition::Late | Disposition::Congested => {
+                self.scheduler.lost(at, stream, next);
+                self.counters.discarded += 1;
             }
         }
         if let Some(aqms) = &mut self.aqms {
+            if matches!(disposition, Disposition::Sent | Disposition::Marked) {
+                aqms.sent(stream, packet.length);
+            }
             aqms.left(at, stream, packet.length, self.known.occupancy());
         }
         self.unit.pass(Winner { at, stream, disposition });

@@ -108,6 +108,7 @@ fn read(table: &AqmTable) -> Result<AqmParameters, Diagnostic> {
         step: value(&table.step),
         ramp: value(&table.ramp),
         delay_on_saturation: value(&table.delay_on_saturation),
+        ingress: value(&table.ingress),
     })
 }
 
@@ -169,5 +170,6 @@ fn place(table: &AqmTable, field: AqmField) -> Option<Span> {
         AqmField::Step => span(&table.step),
         AqmField::Ramp => span(&table.ramp),
         AqmField::DelayOnSaturation => span(&table.delay_on_saturation),
+        AqmField::Ingress => span(&table.ingress),
     }
 }

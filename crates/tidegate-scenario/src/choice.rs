@@ -207,6 +207,13 @@ pub enum AqmChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AqmName(pub AqmChoice);
 
+/// The AQM of the presets.
+impl Default for AqmName {
+    fn default() -> AqmName {
+        AqmName(AqmChoice::FairQueueing(AqmKind::CoDel))
+    }
+}
+
 /// The presets of fair queueing: name, algorithm, and one sentence.
 const FAIR_QUEUEING: [(&str, AqmKind, &str); 2] = [
     (

@@ -153,6 +153,10 @@ pub struct PolicyTable {
     /// For `kind = "home"` and `kind = "subscribers"`: divides the traffic, or that of each subscriber, by code points, into classes that share the link by weight.
     #[schemars(extend("default" = "none: one class for all"))]
     pub tins: Option<At<TinsName>>,
+    /// For `kind = "home"` and `kind = "subscribers"`: whether packets that `fq-codel` drops count as sent, since they have crossed the bottleneck already:
+    /// `ingress` of the `aqm` of each class that names none. For a direction whose bottleneck is before this port, which is usually `down`.
+    #[schemars(extend("default" = false))]
+    pub ingress: Option<At<bool>>,
     /// For `kind = "subscribers"`: the subscribers, a class for each.
     #[serde(default)]
     pub subscriber: Vec<Block<SubscriberTable>>,

@@ -46,10 +46,11 @@ pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
 /// Reports keys of presets that the policy does not have.
 fn judge_keys(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
     use PresetName::{Home, IntegratedServices, Subscribers};
-    let keys: [(&str, &[PresetName], _); 4] = [
+    let keys: [(&str, &[PresetName], _); 5] = [
         ("reading", &[IntegratedServices], table.reading.place()),
         ("utilisation", &[IntegratedServices], table.utilisation.place()),
         ("tins", &[Home, Subscribers], table.tins.place()),
+        ("ingress", &[Home, Subscribers], table.ingress.place()),
         ("subscriber", &[Subscribers], table.subscriber.first().map(|subscriber| subscriber.span.clone())),
     ];
     for (key, of, span) in keys {

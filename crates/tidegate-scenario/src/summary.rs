@@ -244,7 +244,8 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
 /// An AQM, in words.
 fn managed(aqm: &QueueManagement) -> String {
     let rate = print_rate(aqm.rate);
-    format!("kept short by {} for {rate}", aqm.kind.name())
+    let drops = if aqm.parameters.ingress == Some(true) { ", drops count as sent" } else { "" };
+    format!("kept short by {} for {rate}{drops}", aqm.kind.name())
 }
 
 /// The cell scheduler, in words.

@@ -158,6 +158,17 @@ fn subscribers_may_have_tins() {
     assert!(summary(&load(&own), Detail::All).contains("anna: drr"));
 }
 
+/// Drops count as sent in one direction, for classes whose AQM the preset writes.
+#[test]
+fn a_direction_behind_the_bottleneck_accounts_for_ingress() {
+    let ingress = |text: &str| text.replace("down = \"95 Mbit/s\"", "down = { rate = \"95 Mbit/s\", ingress = true }");
+    let written = HOME_WRITTEN.replacen("aqm = \"codel\"", "aqm = { kind = \"codel\", ingress = true }", 1);
+    assert!(ports(&ingress(HOME)) == ports(&written));
+    assert!(summary(&load(&written), Detail::All).contains("kept short by codel for 95 Mbit/s, drops count as sent"));
+    let own = format!("{}\n[[policy.home.class]]\nname = \"rest\"\naqm = {{ kind = \"fq-codel\", target = \"10 ms\" }}\n", ingress(HOME));
+    assert!(!summary(&load(&own), Detail::All).contains("drops count"));
+}
+
 /// What the file says itself stays, in one direction or in both.
 #[test]
 fn keys_of_the_file_stay() {
@@ -177,6 +188,11 @@ fn keys_without_their_preset_are_refused_once() {
     let refused = |text: &str| parse_str("home.toml", text).map(|_| ()).expect_err("a mistake").to_string();
     let cases = [
         (HOME.replace("kind = \"home\"", "tins = \"diffserv3\""), "`tins` has no effect without kind = \"home\" or kind = \"subscribers\""),
+        (HOME.replace("kind = \"home\"", "ingress = true"), "`ingress` has no effect without kind = \"home\" or kind = \"subscribers\""),
+        (
+            HOME.replace("kind = ", "class = [{ name = \"rest\", aqm = { kind = \"pie\", ingress = true } }]\n    kind = "),
+            "`ingress` is not used by pie",
+        ),
         (SUBSCRIBERS.replace("kind = \"subscribers\"", ""), "`subscriber` has no effect without kind = \"subscribers\""),
         (HOME.replace("home\"", "subscribers\""), "has no subscriber"),
         ("[policy.a]\nkind = \"subscribers\"\nrate = \"1 Mbit/s\"\n".into(), "policy `a` has one direction, and subscribers have two"),
@@ -206,6 +222,43 @@ fn presets_change_while_they_run() {
     assert_eq!(changed(HOME, r#""policy.home.tins" = "diffserv3""#), [(down, 95_000_000, 3), (up.clone(), 19_000_000, 3)]);
     assert_eq!(changed(HOME, r#""policy.home.up" = "9 Mbit/s""#), [(up, 9_000_000, 1)]);
     assert_eq!(changed(SUBSCRIBERS, r#""policy.isp.subscriber.anna.down" = "50 Mbit/s""#).len(), 2);
+}
+
+/// The line of 20 Mbit/s is before the home: with many connections it carries what the home drops, too, and its queue grows unless drops count as sent.
+#[test]
+fn with_ingress_accounting_the_line_before_the_home_has_no_queue() {
+    let waits = |down: &str, count: usize| {
+        let scenario = load(&format!(
+            r#"
+            simulation = {{ duration = "20 s", warm_up = "5 s" }}
+            link = [
+                {{ name = "line", from = "internet", to = "modem", policy = "line", delay = "5 ms" }},
+                {{ name = "down", from = "modem", to = "home", policy = "home.down" }},
+                {{ name = "up", from = "home", to = "internet", policy = "home.up", delay = "5 ms" }},
+            ]
+            flow = [
+                {{ name = "download", count = {count}, path = ["line", "down"], source = {{ kind = "tcp", congestion = "cubic" }} }},
+                {{ name = "call", path = ["line", "down"], source = {{ kind = "cbr", rate = "100 kbit/s", packet = "250 B" }} }},
+            ]
+            [policy.line]
+            rate = "20 Mbit/s"
+            buffer = {{ limit = "500 kB" }}
+            [policy.home]
+            kind = "home"
+            down = {{ rate = "19 Mbit/s"{down} }}
+            up = "19 Mbit/s"
+            "#
+        ));
+        let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+        let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+        let rate = (0..count).map(|index| outcome.flows[index].throughput_bps.mean / 1e6).sum::<f64>();
+        (outcome.flows[count].delay.as_ref().and_then(|delay| delay.histogram.quantile(0.99)).unwrap(), rate)
+    };
+    let ((egress, all), (ingress, less)) = (waits("", 32), waits(", ingress = true", 32));
+    assert!(ingress < 0.025 && egress > 2.5 * ingress, "the call waits {ingress} and {egress} s");
+    assert!(less > 0.88 * all, "{less} of {all} Mbit/s");
+    let (_, least) = waits(", ingress = true", 100);
+    assert!(least > 0.66 * all, "{least} of {all} Mbit/s: drops have at most a third");
 }
 
 /// Two subscribers have bought more than the link carries: they share it by their plans, however many flows each has, and the call of one hardly waits.

@@ -51,6 +51,21 @@ pub const MUTANTS: &[Mutant] = &[
         catchers: &[Gate(RULES, "fq-codel: share of a flood that is dropped"), Tests("conformance_aqm", "a_port_asks")],
     },
     Mutant {
+        name: "ingress-drops-are-free",
+        fault: "with ingress accounting a drop costs nothing",
+        catchers: &[Tests("ingress", ""), Tests("conformance_aqm", "a_port_asks")],
+    },
+    Mutant {
+        name: "ingress-drops-leave-the-link-free",
+        fault: "with ingress accounting a drop takes no time on the link",
+        catchers: &[Tests("ingress", "the_service"), Tests("conformance_aqm", "a_port_asks")],
+    },
+    Mutant {
+        name: "ingress-without-limit",
+        fault: "with ingress accounting drops may take the whole service",
+        catchers: &[Tests("ingress", "of_a_flood")],
+    },
+    Mutant {
         name: "aqm-misses-push-outs",
         fault: "an AQM does not hear of packets that are pushed out",
         catchers: &[Gate(RULES, "cobalt, fq-codel: early drops"), Tests("conformance_aqm", "a_port_asks")],

@@ -1,14 +1,15 @@
 //! COBALT: CoDel whose frequency decays while delays are short, beside BLUE, which drops at random after overflows.
 //!
 //! **Law.** Packets that waited longer than the target, and longer than four of the longest frames take, are dropped or marked `interval / sqrt(n)`
-//! apart. While delays are shorter, n falls in the same rhythm. The last packet of a queue is never dropped.
+//! apart. While delays are shorter, n falls in the same rhythm. The last packet of a queue is never dropped. With ingress accounting packets also pass
+//! that waited no longer than two of the longest frames of each backlogged queue take.
 //! **Source.** T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE", LANMAN 2018, section III. W. Feng et al., "The BLUE active queue
 //! management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. The constants are those of Linux's CAKE.
 //! **State.** 40 bytes per queue.
 //! **Cost.** A few comparisons per packet; one table entry and five multiplications per drop, mark or decay; a random number after overflows.
 //! **RTL twin.** None.
 //! **Deviations.** A queue that becomes empty has an empty turn at once, and more while it stays empty, as fast as they count. After a long good
-//! time n falls by more than 1 at once where it is above 256. A packet that the buffer refuses counts as an overflow, as one that is pushed out.
+//! time n falls by more than 1 at once where it is above 256. CAKE counts the queues that are not sparse, not all backlogged ones. A packet that the buffer refuses counts as an overflow, as one that is pushed out.
 
 use super::ce_threshold::CeThreshold;
 use super::control_law::spacing;
@@ -32,6 +33,9 @@ const EMPTY_TURN: u32 = 1 << 20;
 pub struct Cobalt {
     rule: Rule,
     ce_threshold: CeThreshold,
+    ingress: bool,
+    /// The queues that have packets. Those that had some before this AQM came count from their next packets on.
+    backlogged: u64,
     flows: Vec<Control>,
 }
 
@@ -40,6 +44,8 @@ struct Rule {
     sojourn: Sojourn,
     /// Packets that waited this long or less pass: the target, or four of the longest frames.
     least: Duration,
+    /// As much per backlogged queue, with ingress accounting: two of the longest frames.
+    per_queue: Duration,
     ecn: bool,
 }
 
@@ -60,14 +66,17 @@ impl Algorithm<QueueManagement> for Cobalt {
     const NAME: &'static str = "cobalt";
     const SUMMARY: &'static str =
         "CoDel whose frequency of drops decays gradually, beside BLUE for senders that do not react: the AQM of CAKE.";
-    const ACCEPTS: &'static [AqmField] = &[AqmField::Target, AqmField::Interval, AqmField::Ecn, AqmField::CeThreshold, AqmField::Ect1Only];
+    const ACCEPTS: &'static [AqmField] =
+        &[AqmField::Target, AqmField::Interval, AqmField::Ecn, AqmField::CeThreshold, AqmField::Ect1Only, AqmField::Ingress];
 
     fn build((setup, given): (&AqmSetup, &AqmParameters)) -> Result<Cobalt, AqmError> {
         let sojourn = Sojourn::of(setup, given)?;
-        let frames = 4 * setup.rate.time_per_byte().ceil(setup.longest_frame).picoseconds();
-        let least = sojourn.target.max(Duration::from_picoseconds(frames));
-        let rule = Rule { sojourn, least, ecn: given.ecn.unwrap_or(true) };
-        Ok(Cobalt { rule, ce_threshold: CeThreshold::of(given)?, flows: alloc::vec![Control::NEW; setup.flows] })
+        let frames = |count| Duration::from_picoseconds(count * setup.rate.time_per_byte().ceil(setup.longest_frame).picoseconds());
+        let ingress = given.ingress.unwrap_or(false);
+        let per_queue = if ingress { frames(2) } else { Duration::ZERO };
+        let rule = Rule { sojourn, least: sojourn.target.max(frames(4)), per_queue, ecn: given.ecn.unwrap_or(true) };
+        let flows = alloc::vec![Control::NEW; setup.flows];
+        Ok(Cobalt { rule, ce_threshold: CeThreshold::of(given)?, ingress, backlogged: 0, flows })
     }
 }
 
@@ -80,11 +89,16 @@ impl Aqm for Cobalt {
         false
     }
 
+    fn charges_drops(&self) -> bool {
+        self.ingress
+    }
+
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         let control = &mut self.flows[head.flow.index()];
         let waited = now.since(head.arrival);
-        let judgement = control.judge(&self.rule, now, waited, head, draws);
+        let of_queues = Duration::from_picoseconds(self.rule.per_queue.picoseconds().saturating_mul(self.backlogged));
+        let judgement = control.judge(&self.rule, self.rule.least.max(of_queues), now, waited, head, draws);
         let is_last = backlog.flow_packets(head.flow) == 1;
         if judgement == Judgement::Pass || (judgement == Judgement::Drop && is_last) {
             return self.ce_threshold.judge(waited, head.ecn);
@@ -95,6 +109,7 @@ impl Aqm for Cobalt {
     #[inline]
     fn joined<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
         if backlog.flow_packets(flow) == 1 {
+            self.backlogged += 1;
             self.flows[flow.index()].was_empty(&self.rule, now);
         }
     }
@@ -102,6 +117,7 @@ impl Aqm for Cobalt {
     #[inline]
     fn left<B: Backlog>(&mut self, now: Time, flow: Flow, backlog: &B) {
         if backlog.flow_packets(flow) == 0 {
+            self.backlogged = self.backlogged.saturating_sub(1);
             self.flows[flow.index()].empty_turn(&self.rule, now);
         }
     }
@@ -126,6 +142,7 @@ impl Aqm for Cobalt {
     fn adopt(&mut self, _: Time, old: &Cobalt, kept: &[Kept]) {
         for flow in kept {
             self.flows[flow.to.index()] = old.flows[flow.from.index()];
+            self.backlogged += u64::from(flow.head.is_some());
         }
     }
 
@@ -141,11 +158,11 @@ impl Control {
     const NEW: Control = Control { count: 0, probability: 0, next: Time::ZERO, changed: None, is_dropping: false };
 
     #[inline]
-    fn judge(&mut self, rule: &Rule, now: Time, waited: Duration, head: &Packet<()>, draws: &mut SplitMix64) -> Judgement {
+    fn judge(&mut self, rule: &Rule, least: Duration, now: Time, waited: Duration, head: &Packet<()>, draws: &mut SplitMix64) -> Judgement {
         let interval = rule.sojourn.interval;
         let is_due = self.is_due(now);
         let mut judgement = Judgement::Pass;
-        if waited > rule.least {
+        if waited > least {
             if !self.is_dropping {
                 self.is_dropping = true;
                 self.next = now + spacing(interval, self.count);

@@ -31,6 +31,7 @@ pub struct CoDel {
     mark_limit: Duration,
     ce_threshold: CeThreshold,
     longest_frame: u64,
+    ingress: bool,
     flows: Vec<Control>,
 }
 
@@ -57,8 +58,15 @@ impl Algorithm<QueueManagement> for CoDel {
     const NAME: &'static str = "codel";
     const SUMMARY: &'static str =
         "Controlled delay: drops or marks ever more often while packets wait longer than 5 ms for longer than 100 ms (RFC 8289).";
-    const ACCEPTS: &'static [AqmField] =
-        &[AqmField::Target, AqmField::Interval, AqmField::Ecn, AqmField::MarkLimit, AqmField::CeThreshold, AqmField::Ect1Only];
+    const ACCEPTS: &'static [AqmField] = &[
+        AqmField::Target,
+        AqmField::Interval,
+        AqmField::Ecn,
+        AqmField::MarkLimit,
+        AqmField::CeThreshold,
+        AqmField::Ect1Only,
+        AqmField::Ingress,
+    ];
 
     fn build((setup, given): (&AqmSetup, &AqmParameters)) -> Result<CoDel, AqmError> {
         let sojourn = Sojourn::of(setup, given)?;
@@ -72,6 +80,7 @@ impl Algorithm<QueueManagement> for CoDel {
             mark_limit,
             ce_threshold: CeThreshold::of(given)?,
             longest_frame: setup.longest_frame.into(),
+            ingress: given.ingress.unwrap_or(false),
             flows: alloc::vec![Control::NEW; setup.flows],
         })
     }
@@ -84,6 +93,10 @@ impl Aqm for CoDel {
 
     fn hears_departures(&self) -> bool {
         false
+    }
+
+    fn charges_drops(&self) -> bool {
+        self.ingress
     }
 
     #[inline]

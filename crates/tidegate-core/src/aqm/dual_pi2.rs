@@ -28,6 +28,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
     rule: Rule,
+    ingress: bool,
     pairs: Vec<Pair>,
 }
 
@@ -176,6 +177,7 @@ impl Algorithm<QueueManagement> for DualPi2 {
         AqmField::Step,
         AqmField::Ramp,
         AqmField::DelayOnSaturation,
+        AqmField::Ingress,
     ];
 
     fn build((setup, given): (&AqmSetup, &AqmParameters)) -> Result<DualPi2, AqmError> {
@@ -212,11 +214,16 @@ impl Algorithm<QueueManagement> for DualPi2 {
             ecn: given.ecn.unwrap_or(true),
             draws: !given.derandomise.unwrap_or(true),
         };
-        Ok(DualPi2 { rule, pairs: alloc::vec![Pair::NEW; setup.flows.div_ceil(2)] })
+        let ingress = given.ingress.unwrap_or(false);
+        Ok(DualPi2 { rule, ingress, pairs: alloc::vec![Pair::NEW; setup.flows.div_ceil(2)] })
     }
 }
 
 impl Aqm for DualPi2 {
+    fn charges_drops(&self) -> bool {
+        self.ingress
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, _: &B, _: &mut SplitMix64) -> Judgement {
         self.pairs[arrival.flow.index() >> 1].catch_up(&self.rule, arrival.now);

@@ -89,6 +89,8 @@ pub struct AqmParameters {
     pub ramp: Option<Duration>,
     /// True if the classic queue grows in overload, in place of drops in the low-latency queue; false unless given.
     pub delay_on_saturation: Option<bool>,
+    /// True if packets that are dropped at their turn count as served; false unless given.
+    pub ingress: Option<bool>,
 }
 
 /// A gain of a controller in hertz: the change of a probability per second of delay.
@@ -157,6 +159,8 @@ fields! {
         Ramp = "ramp",
         /// [`AqmParameters::delay_on_saturation`].
         DelayOnSaturation = "delay_on_saturation",
+        /// [`AqmParameters::ingress`].
+        Ingress = "ingress",
     }
 }
 
@@ -194,6 +198,7 @@ impl AqmParameters {
             AqmField::Step => self.step.is_some(),
             AqmField::Ramp => self.ramp.is_some(),
             AqmField::DelayOnSaturation => self.delay_on_saturation.is_some(),
+            AqmField::Ingress => self.ingress.is_some(),
         }
     }
 

@@ -24,6 +24,8 @@ pub struct ClassAqms {
     /// True if every packet that joins or leaves a queue counts, not only the first and the last: several classes are counted apart.
     counts: bool,
     hears_departures: bool,
+    /// True if drops of a class count as served.
+    charges_drops: bool,
     /// What was said elsewhere of the next packet whose turn comes, if departures are judged elsewhere.
     judged: Option<Judgement>,
 }
@@ -40,7 +42,12 @@ struct ClassAqm {
     packets: u32,
     bytes: u64,
     is_alone: bool,
+    /// Twice the bytes of drops that may still count as served; `None` if drops do not.
+    credit: Option<u32>,
 }
+
+/// The most that drops may count as served before packets are sent again, doubled: 64 KiB.
+const MOST_CREDIT: u32 = 2 << 16;
 
 /// The first flow of a class, at which the numbers of its AQM begin.
 struct From(u32);
@@ -79,6 +86,7 @@ impl ClassAqms {
             judges_departures: aqms.iter().flatten().any(Aqm::judges_departures),
             counts: aqms.len() > 1 && aqms.iter().any(Option::is_some),
             hears_departures: aqms.iter().flatten().any(Aqm::hears_departures),
+            charges_drops: aqms.iter().flatten().any(Aqm::charges_drops),
             judged: None,
         };
         if aqms.iter().all(Option::is_none) {
@@ -89,7 +97,8 @@ impl ClassAqms {
             set.classes.push(aqm.map(|mut aqm| {
                 aqm.start(now);
                 let is_alone = classifier.classes().len() == 1;
-                ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0, is_alone }
+                let credit = aqm.charges_drops().then_some(MOST_CREDIT);
+                ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0, is_alone, credit }
             }));
         }
         if set.classes.len() > 1 {
@@ -190,6 +199,31 @@ impl ClassAqms {
         }
     }
 
+    /// A packet of this length is sent from the queue of `flow`: with ingress accounting half as many bytes of drops may count as served.
+    #[inline]
+    pub fn sent(&mut self, flow: Flow, length: u32) {
+        if self.charges_drops
+            && let Some(credit) = self.of(flow).and_then(|(class, _)| class.credit.as_mut())
+        {
+            *credit = credit.saturating_add(length).min(MOST_CREDIT);
+        }
+    }
+
+    /// True if a packet of this length, which the AQM drops at its turn, counts as served. It does so while such drops have at most a third of the
+    /// service, so that packets that no drop deters are not all dropped.
+    #[inline]
+    pub fn charge_drop(&mut self, flow: Flow, length: u32) -> bool {
+        if !self.charges_drops || fault!(IngressDropsAreFree) {
+            return false;
+        }
+        let Some(credit) = self.of(flow).and_then(|(class, _)| class.credit.as_mut()) else { return false };
+        match credit.checked_sub(length.saturating_mul(2)) {
+            Some(left) => *credit = left,
+            None => return fault!(IngressWithoutLimit),
+        }
+        true
+    }
+
     /// As [`Aqm::pushed_out`].
     pub(super) fn pushed_out(&mut self, now: Time, flow: Flow) {
         if let Some((class, _)) = self.of(flow) {
@@ -242,6 +276,9 @@ impl ClassAqms {
                 class.bytes += u64::from(port.flow_bytes(*to));
             }
             let Some(old) = from.and_then(|from| old.classes.get(from)?.as_ref()) else { continue };
+            if let (Some(credit), Some(left)) = (&mut class.credit, old.credit) {
+                *credit = left;
+            }
             let local = |flow: &Kept| Kept { from: old.local(flow.from), to: class.local(flow.to), head: flow.head };
             let stay: Vec<Kept> = stay.iter().map(local).collect();
             class.aqm.adopt(now, &old.aqm, &stay);

@@ -69,6 +69,9 @@ impl<P, B: BufferManager> Datapath<P, B> {
                         }
                         if judgement == Judgement::Drop {
                             self.discard(scheduler, now, flow, DropReason::Congestion, observer);
+                            if self.busy_until.is_after(now) {
+                                return Next::WaitUntil(self.busy_until);
+                            }
                             continue;
                         }
                     }
@@ -86,12 +89,8 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     if judgement == Judgement::Mark {
                         self.mark(now, &mut packet, observer);
                     }
-                    let wire = self.overhead.wire_length(packet.length);
-                    let finish = match &mut self.rates {
-                        None => now + self.link.ceil(wire),
-                        Some(rates) => rates.finish(now, wire),
-                    };
-                    self.busy_until = finish;
+                    let finish = self.occupy(now, packet.length);
+                    self.aqms.sent(flow, packet.length);
                     self.counters.sent.add(packet.length);
                     if let Decision::ServeAs(_, colour) = decision
                         && colour != packet.colour
@@ -109,11 +108,26 @@ impl<P, B: BufferManager> Datapath<P, B> {
         }
     }
 
-    /// Drops the oldest packet of `flow`, for which the scheduler charges no flow.
+    /// Occupies the link from `now` on with a packet of this length, and returns when it is free again.
+    #[inline]
+    fn occupy(&mut self, now: Time, length: u32) -> Time {
+        let wire = self.overhead.wire_length(length);
+        let finish = match &mut self.rates {
+            None => now + self.link.ceil(wire),
+            Some(rates) => rates.finish(now, wire),
+        };
+        self.busy_until = finish;
+        finish
+    }
+
+    /// Drops the oldest packet of `flow`. The scheduler charges no flow, unless the AQM that drops it accounts for ingress.
     fn discard<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, flow: Flow, reason: DropReason, observer: &mut O) {
         if let Some((packet, next)) = self.queues.pop(flow) {
-            if fault!(AqmDropsAreCharged) && reason == DropReason::Congestion {
+            if reason == DropReason::Congestion && (self.aqms.charge_drop(flow, packet.length) || fault!(AqmDropsAreCharged)) {
                 scheduler.served(now, flow, next);
+                if !fault!(IngressDropsLeaveTheLinkFree) {
+                    self.occupy(now, packet.length);
+                }
             } else {
                 scheduler.lost(now, flow, next);
             }

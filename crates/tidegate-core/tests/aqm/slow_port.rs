@@ -64,11 +64,17 @@ pub struct SlowPort<A> {
     rate: Rate,
     clock: Time,
     busy_until: Time,
+    /// By class, in half bytes: what drops may still take of the service where they count as served.
+    credits: Vec<u64>,
 }
+
+/// 64 KiB.
+const MOST_CREDIT: u64 = 131_072;
 
 impl<A: Aqm> SlowPort<A> {
     pub fn new(now: Time, aqms: Vec<Option<A>>, flows: u32, scheduler: AnyScheduler, buffer: AnyBufferManager, rate: Rate) -> SlowPort<A> {
         let mut port = SlowPort {
+            credits: vec![MOST_CREDIT; aqms.len()],
             queues: Queues::new(aqms.len() * flows as usize, 10_000, Overhead::None),
             aqms,
             draws: SplitMix64::new(1),
@@ -164,12 +170,22 @@ impl<A: Aqm> SlowPort<A> {
         let judgement = self.ask(flow, |aqm, flow, class, draws| aqm.depart(now, &Packet { flow, ..head }, class, draws));
         let judgement = self.check(judgement.unwrap_or(Judgement::Pass), head.ecn);
         let (mut packet, next) = self.queues.pop(flow).unwrap();
+        let credit = self.credits[(flow.0 / self.flows) as usize];
+        let length = u64::from(packet.length);
         if judgement == Judgement::Drop {
-            self.scheduler.lost(now, flow, next);
+            let charges = self.ask(flow, |aqm, _, _, _| aqm.charges_drops()) == Some(true);
+            if charges && 2 * length <= credit {
+                self.credits[(flow.0 / self.flows) as usize] = credit - 2 * length;
+                self.scheduler.served(now, flow, next);
+                self.busy_until = now + self.rate.time_per_byte().ceil(packet.length);
+            } else {
+                self.scheduler.lost(now, flow, next);
+            }
             self.gone(now, &packet);
             self.drop(now, packet, DropReason::Congestion);
             return None;
         }
+        self.credits[(flow.0 / self.flows) as usize] = MOST_CREDIT.min(credit + length);
         self.scheduler.served(now, flow, next);
         self.gone(now, &packet);
         if judgement == Judgement::Mark {

@@ -124,11 +124,12 @@ proptest! {
 }
 
 /// An AQM of each moment: packets that wait longer than 3 ms are marked or dropped at their turn, or at their arrival from 5 kB on.
-fn managed(aqm: AqmKind) -> PortSetup {
+fn managed(aqm: AqmKind, ingress: bool) -> PortSetup {
     let parameters = match aqm {
         AqmKind::CoDel => AqmParameters {
             target: Some(Duration::from_milliseconds(3)),
             interval: Some(Duration::from_milliseconds(9)),
+            ingress: Some(ingress),
             ..AqmParameters::default()
         },
         _ => AqmParameters { mark_above: Some(5_000), ..AqmParameters::default() },
@@ -141,11 +142,15 @@ fn managed(aqm: AqmKind) -> PortSetup {
 proptest! {
     /// With an AQM as well the decisions are those of a port, and packets that can be marked leave with marks.
     #[test]
-    fn late_parts_change_no_judgement(steps in prop::collection::vec((0u64..1900, 0usize..6, any::<bool>()), 1..80), at_arrival: bool) {
+    fn late_parts_change_no_judgement(
+        steps in prop::collection::vec((0u64..1900, 0usize..6, any::<bool>()), 1..80),
+        at_arrival: bool,
+        ingress: bool,
+    ) {
         let aqm = if at_arrival { AqmKind::Step } else { AqmKind::CoDel };
         let departures = TrafficClasses::default();
         let mut parts =
-            open(Time::ZERO, managed(aqm), direction_options(10_040), Arrivals::default(), departures, [true; 2], Log::default()).unwrap();
+            open(Time::ZERO, managed(aqm, ingress), direction_options(10_040), Arrivals::default(), departures, [true; 2], Log::default()).unwrap();
         parts.engine.decisions.poll(at(0));
         let (mut now, mut code_points) = (0, Vec::new());
         for (pause, frames, can_be_marked) in steps {
@@ -176,7 +181,7 @@ proptest! {
             return Ok(());
         }
 
-        let mut port = Port::<u64>::new(Time::ZERO, managed(aqm));
+        let mut port = Port::<u64>::new(Time::ZERO, managed(aqm, ingress));
         let (mut ideal, mut left) = (Log::default(), Vec::new());
         for (number, &(arrival, length)) in parts.intake.observer.offered.iter().enumerate() {
             port.advance(arrival, &mut ideal, |sent| left.push(sent.packet.ecn as u8));

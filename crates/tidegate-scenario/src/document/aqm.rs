@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tidegate_core::units::Duration;
 
 /// An AQM and what it is to keep to.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AqmTable {
     /// The algorithm.
@@ -87,6 +87,10 @@ pub struct AqmTable {
     /// For `dualpi2`: whether in overload the queue grows, in place of drops of L4S traffic.
     #[schemars(extend("default" = false))]
     pub delay_on_saturation: Option<At<bool>>,
+    /// For `codel`, `fq-codel`, `cobalt` and `dualpi2` behind the bottleneck: whether packets that they drop count as sent, since they have crossed it
+    /// already. Such a packet takes the share of its queue, the tokens of shapes and its time on the link, up to a third of what the class is served.
+    #[schemars(extend("default" = false))]
+    pub ingress: Option<At<bool>>,
 }
 
 /// How likely a packet is to be dropped or marked, by the average queue: never below `min`, `probability` just below `max`.

@@ -1,12 +1,12 @@
 //! What presets write into policies with several classes.
 
 use super::size::{FAIR_BUFFER, longest_frame, size};
-use crate::choice::{AqmChoice, AqmName, BufferName, SchedulerName};
+use crate::choice::{AqmName, BufferName, SchedulerName};
 use crate::diagnostic::Span;
-use crate::document::{BufferTable, ClassTable, PolicyTable};
+use crate::document::{AqmTable, BufferTable, ClassTable, PolicyTable};
 use crate::units::Limit;
 use crate::value::{At, Block, Name, Or, Packets};
-use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
 
 /// The bytes of the buffer for which memory for one packet is set aside: a third of the longest frame of Ethernet.
 const BYTES_PER_PACKET: u64 = 512;
@@ -24,7 +24,10 @@ pub fn scheduler(table: &mut PolicyTable, classes: usize, at: &Span) -> Schedule
 /// Gives all classes FQ-CoDel, and one buffer to those without one of their own.
 pub fn fair(table: &mut PolicyTable, at: &Span) {
     for class in &mut table.class {
-        let name = Or::Value(AqmName(AqmChoice::FairQueueing(AqmKind::CoDel)));
+        let name = match &table.ingress {
+            None => Or::Value(AqmName::default()),
+            ingress => Or::Table(AqmTable { kind: here(AqmName::default(), at), ingress: ingress.clone(), ..AqmTable::default() }),
+        };
         class.value.aqm.get_or_insert(Block { value: name, span: at.clone() });
     }
     if table.class.iter().all(|class| class.buffer.is_some() || class.partition.is_some()) {
