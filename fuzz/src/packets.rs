@@ -1,6 +1,6 @@
 //! Target: the header fields of a frame, its congestion mark, and whether it is a pure acknowledgement. The first byte of an input names the link type, the rest is the frame.
 
-use tidegate_core::classifier::{Header, Network};
+use tidegate_core::classifier::{Header, Network, Transport};
 use tidegate_core::packet::Ecn;
 use tidegate_wire::{LinkType, PureAck, ecn, locate, mark};
 
@@ -19,7 +19,7 @@ pub fn run(input: &[u8]) -> bool {
     if PureAck::read(link, frame).is_some() {
         assert_eq!(ecn(link, frame), Ecn::NotEct, "an acknowledgement that carries a mark is none");
     }
-    header != Header::default()
+    header != Header { length: frame.len() as u32, ..Header::default() }
 }
 
 /// A mark turns ECT into CE, in at most three bytes, once.
@@ -35,6 +35,8 @@ fn check_mark(link: LinkType, frame: &[u8]) {
 /// What every header promises, however damaged the frame.
 fn check_ranges(header: &Header) {
     assert!(header.vlan.is_none_or(|vlan| vlan < 1 << 12));
+    assert!(header.inner_vlan.is_none_or(|vlan| vlan < 1 << 12 && header.vlan.is_some()));
+    assert!(header.flow_label.is_none_or(|label| label < 1 << 20));
     assert!(header.vlan_priority.is_none_or(|priority| priority < 8));
     assert!(header.mpls_label.is_none_or(|label| label < 1 << 20));
     assert!(header.mpls_traffic_class.is_none_or(|class| class < 8));
@@ -44,4 +46,5 @@ fn check_ranges(header: &Header) {
     };
     assert!(transport.dscp < 64);
     assert!(transport.ports.is_none() || matches!(transport.protocol, 6 | 17 | 33 | 132 | 136), "ports of a protocol without any");
+    assert!(transport.tcp_flags.is_none_or(|flags| flags < 1 << 9 && transport.protocol == Transport::TCP), "flags of another protocol");
 }

@@ -2,14 +2,23 @@
 
 use proptest::prelude::*;
 use tidegate_core::classifier::{
-    ClassRules, Classifier, ClassifierError, CodePoints, Header, Network, PortRange, Prefix, Rule, RuleProblem, Spread, Transport,
+    ClassRules, Classifier, ClassifierError, CodePoints, FlagPattern, Header, LengthRange, MacPattern, Network, PortRange, Prefix, Rule,
+    RuleProblem, Spread, Transport,
 };
 use tidegate_core::packet::{Ecn, Flow};
 
 /// Few values per field, so that rules and headers meet often.
 fn header() -> impl Strategy<Value = Header> {
-    let transport = (0u8..4, 0u8..4, prop_oneof![Just(6u8), Just(17), Just(1)], any::<bool>(), proptest::option::of((0u16..6, 0u16..6)))
-        .prop_map(|(dscp, ecn, protocol, fragment, ports)| Transport { dscp, ecn: Ecn::from_bits(ecn), protocol, fragment, ports });
+    let protocol = prop_oneof![Just(6u8), Just(17), Just(1)];
+    let transport = (0u8..4, 0u8..4, protocol, any::<bool>(), proptest::option::of((0u16..6, 0u16..6)), proptest::option::of(flags()))
+        .prop_map(|(dscp, ecn, protocol, fragment, ports, tcp_flags)| Transport {
+            dscp,
+            ecn: Ecn::from_bits(ecn),
+            protocol,
+            fragment,
+            ports,
+            tcp_flags,
+        });
     let v4 = (address(), address(), transport.clone()).prop_map(|(source, destination, transport)| Network::V4 {
         source,
         destination,
@@ -28,14 +37,33 @@ fn header() -> impl Strategy<Value = Header> {
         proptest::option::of(0u32..3),
         proptest::option::of(0u8..3),
     );
-    (link, network).prop_map(|((ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class), network)| Header {
-        ethernet_type,
-        vlan,
-        vlan_priority,
-        mpls_label,
-        mpls_traffic_class,
-        network,
+    let rarer = (60u32..64, proptest::option::of(mac()), proptest::option::of(mac()), proptest::option::of(0u16..3));
+    (link, rarer, proptest::option::of(0u32..3), network).prop_map(|(link, rarer, flow_label, network)| {
+        let (ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class) = link;
+        let (length, source_mac, destination_mac, inner_vlan) = rarer;
+        Header {
+            length,
+            source_mac,
+            destination_mac,
+            ethernet_type,
+            vlan,
+            vlan_priority,
+            inner_vlan,
+            mpls_label,
+            mpls_traffic_class,
+            flow_label,
+            network,
+        }
     })
+}
+
+fn mac() -> impl Strategy<Value = [u8; 6]> {
+    (0u8..3, 0u8..3).prop_map(|(first, last)| [first, 0, 0, 0, 0, last])
+}
+
+/// SYN, ACK, both or neither.
+fn flags() -> impl Strategy<Value = u16> + Clone {
+    prop_oneof![Just(0u16), Just(0b10), Just(0b1_0000), Just(0b1_0010)]
 }
 
 fn address() -> impl Strategy<Value = u32> {
@@ -53,8 +81,23 @@ fn prefix() -> impl Strategy<Value = Prefix> {
     prop_oneof![2 => v4, 1 => v6]
 }
 
-/// A rule of few conditions; some contradict themselves and are left out by the tests.
+fn mac_pattern() -> impl Strategy<Value = MacPattern> {
+    let number = |[a, b, c, d, e, f]: [u8; 6]| u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+    (mac(), prop_oneof![Just(0xffff_ffff_ffffu64), Just(0xff00_0000_0000), Just(1 << 40), Just(1)])
+        .prop_map(move |(mac, mask)| MacPattern { address: number(mac) & mask, mask })
+}
+
+fn flag_pattern() -> impl Strategy<Value = FlagPattern> {
+    (flags(), flags()).prop_map(|(set, clear)| FlagPattern { set, clear: clear & !set })
+}
+
+/// A rule of few conditions, with exceptions at times; some contradict themselves and are left out by the tests.
 fn rule() -> impl Strategy<Value = Rule> {
+    let exceptions = prop_oneof![3 => Just(vec![]), 1 => proptest::collection::vec(conditions(), 1..3)];
+    (conditions(), exceptions).prop_map(|(conditions, not)| Rule { not, ..conditions })
+}
+
+fn conditions() -> impl Strategy<Value = Rule> {
     fn rarely<T: Clone + std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
         proptest::option::weighted(0.15, strategy)
     }
@@ -70,10 +113,20 @@ fn rule() -> impl Strategy<Value = Rule> {
         rarely((0u8..4).prop_map(Ecn::from_bits)),
         often(prop_oneof![Just(6u8), Just(17)]),
     );
-    (link, network, rarely(range()), often(range()), rarely(any::<bool>())).prop_map(
-        |((ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class), network, source_port, destination_port, fragment)| {
+    let lengths = (60u32..64, 60u32..64).prop_map(|(one, other)| LengthRange { first: one.min(other), last: one.max(other) });
+    let rarer = (rarely(lengths), rarely(mac_pattern()), rarely(mac_pattern()), rarely(0u16..3), rarely(0u32..3), rarely(flag_pattern()));
+    (link, network, rarely(range()), often(range()), rarely(any::<bool>()), rarer).prop_map(
+        |(link, network, source_port, destination_port, fragment, rarer)| {
+            let (ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class) = link;
             let (source, destination, dscp, ecn, protocol) = network;
+            let (length, source_mac, destination_mac, inner_vlan, flow_label, tcp_flags) = rarer;
             Rule {
+                length,
+                source_mac,
+                destination_mac,
+                inner_vlan,
+                flow_label,
+                tcp_flags,
                 ethernet_type,
                 vlan,
                 vlan_priority,
@@ -87,6 +140,7 @@ fn rule() -> impl Strategy<Value = Rule> {
                 source_port,
                 destination_port,
                 fragment,
+                not: vec![],
             }
         },
     )
@@ -137,15 +191,16 @@ proptest! {
     /// A rule that is refused as shadowed really can never match first, and covering is what it says.
     #[test]
     fn a_covering_rule_matches_all_that_the_other_matches(a in rule(), b in rule(), headers in proptest::collection::vec(header(), 100)) {
-        prop_assert!(a.covers(&a) || a.dscp.is_some_and(|set| set.0 == 0));
+        let is_empty = |rule: &Rule| rule.dscp.is_some_and(|set| set.0 == 0);
+        prop_assert!(a.covers(&a) || is_empty(&a) || a.not.iter().any(is_empty));
         if a.covers(&b) {
             for header in headers {
                 prop_assert!(!b.matches(&header) || a.matches(&header));
             }
         }
-        let refused = Classifier::new(vec![class(&[a, b]), class(&[])], 0).err();
-        let is_sound = |rule| Classifier::new(vec![class(&[rule]), class(&[])], 0).is_ok();
-        if is_sound(a) && is_sound(b) {
+        let refused = Classifier::new(vec![class(&[a.clone(), b.clone()]), class(&[])], 0).err();
+        let is_sound = |rule: &Rule| Classifier::new(vec![class(std::slice::from_ref(rule)), class(&[])], 0).is_ok();
+        if is_sound(&a) && is_sound(&b) {
             let shadowed = Some(ClassifierError::Shadowed { class: 0, rule: 1, by_class: 0, by_rule: 0 });
             prop_assert_eq!(refused, if a.covers(&b) { shadowed } else { None });
         }
@@ -182,6 +237,42 @@ fn thousands_of_rules_are_told_apart() {
     assert_eq!(classifier.classify(&v4(11 << 24, 1, (5, 1500))), Flow(5000));
 }
 
+/// As many as there are customers behind one switch: found by one probe, whatever their number.
+#[test]
+fn thousands_of_stations_and_inner_tags_are_told_apart() {
+    let mac = |i: u32| [2, 0, 0, 0, (i >> 8) as u8, i as u8];
+    let rules: Vec<_> = (0..4000u32)
+        .map(|i| match i % 2 {
+            0 => Rule { source_mac: Some(MacPattern { address: 2 << 40 | u64::from(i), mask: (1 << 48) - 1 }), ..Rule::default() },
+            _ => Rule { vlan: Some(100), inner_vlan: Some(i as u16), ..Rule::default() },
+        })
+        .map(|rule| class(&[rule]))
+        .chain([class(&[])])
+        .collect();
+    let classifier = Classifier::new(rules, 9).unwrap();
+    for i in 0..4000u32 {
+        let by_mac = Header { source_mac: Some(mac(i)), ..Header::default() };
+        let by_tags = Header { vlan: Some(100), inner_vlan: Some(i as u16), ..Header::default() };
+        let expected = if i % 2 == 0 { [i, 4000] } else { [4000, i] };
+        assert_eq!([by_mac, by_tags].map(|header| classifier.classify(&header).0), expected);
+    }
+}
+
+#[test]
+fn lengths_change_the_class_at_the_steps_that_are_told() {
+    let length = |first, last| Rule { length: Some(LengthRange { first, last }), ..Rule::default() };
+    let except = Rule { not: vec![length(300, u32::MAX)], vlan: Some(1), ..Rule::default() };
+    let classifier = Classifier::new(vec![class(&[length(0, 99)]), class(&[length(90, 199)]), class(&[except]), class(&[])], 0).unwrap();
+    let steps = classifier.length_steps();
+    assert_eq!(steps, [90, 100, 200, 300]);
+    let of = |length| classifier.classify(&Header { length, vlan: Some(1), ..Header::default() });
+    for length in (1..400).filter(|length| !steps.contains(length)) {
+        assert_eq!(of(length), of(length - 1), "{length}");
+    }
+    assert_eq!([0, 99, 100, 199, 200, 299, 300].map(|length| of(length).0), [0, 0, 1, 1, 2, 2, 3]);
+    assert!(Classifier::new(vec![class(&[])], 0).unwrap().length_steps().is_empty());
+}
+
 #[test]
 fn what_can_never_work_is_refused() {
     let refusal = |classes: Vec<ClassRules>| Classifier::new(classes, 0).unwrap_err();
@@ -194,26 +285,37 @@ fn what_can_never_work_is_refused() {
     assert_eq!(refusal(vec![empty]), ClassifierError::TooManyQueues { class: 0 });
     let v6 = Prefix::V6 { address: 0, length: 0 };
     let v4 = |address, length| Some(Prefix::V4 { address, length });
-    let none = Rule::default();
     for (rule, problem) in [
-        (Rule { vlan: Some(4096), ..none }, RuleProblem::Vlan),
-        (Rule { vlan_priority: Some(8), ..none }, RuleProblem::VlanPriority),
-        (Rule { mpls_label: Some(1 << 20), ..none }, RuleProblem::MplsLabel),
-        (Rule { mpls_traffic_class: Some(8), ..none }, RuleProblem::MplsTrafficClass),
-        (Rule { source: v4(0, 33), ..none }, RuleProblem::PrefixTooLong),
-        (Rule { destination: Some(Prefix::V6 { address: 0, length: 129 }), ..none }, RuleProblem::PrefixTooLong),
-        (Rule { source: v4(1, 31), ..none }, RuleProblem::PrefixHasHostBits),
-        (Rule { source: v4(0, 0), destination: Some(v6), ..none }, RuleProblem::MixedVersions),
-        (Rule { dscp: Some(CodePoints(0)), ..none }, RuleProblem::NoCodePoint),
-        (Rule { source_port: Some(PortRange { first: 2, last: 1 }), ..none }, RuleProblem::PortsReversed),
-        (Rule { protocol: Some(1), destination_port: Some(PortRange::one(5)), ..none }, RuleProblem::ProtocolWithoutPorts),
+        (Rule { length: Some(LengthRange { first: 2, last: 1 }), ..Rule::default() }, RuleProblem::LengthsReversed),
+        (Rule { source_mac: Some(MacPattern { address: 0, mask: 0 }), ..Rule::default() }, RuleProblem::MacMask),
+        (Rule { destination_mac: Some(MacPattern { address: 1, mask: 2 }), ..Rule::default() }, RuleProblem::MacMask),
+        (Rule { vlan: Some(4096), ..Rule::default() }, RuleProblem::Vlan),
+        (Rule { inner_vlan: Some(4096), ..Rule::default() }, RuleProblem::Vlan),
+        (Rule { flow_label: Some(1 << 20), ..Rule::default() }, RuleProblem::FlowLabel),
+        (Rule { flow_label: Some(1), source: v4(0, 0), ..Rule::default() }, RuleProblem::FlowLabelOfV4),
+        (Rule { tcp_flags: Some(FlagPattern { set: 2, clear: 3 }), ..Rule::default() }, RuleProblem::TcpFlags),
+        (Rule { tcp_flags: Some(FlagPattern { set: 0, clear: 0 }), ..Rule::default() }, RuleProblem::TcpFlags),
+        (Rule { tcp_flags: Some(FlagPattern { set: 2, clear: 0 }), protocol: Some(17), ..Rule::default() }, RuleProblem::FlagsWithoutTcp),
+        (Rule { vlan: Some(4), not: vec![none_but_vlan(4096)], ..Rule::default() }, RuleProblem::Vlan),
+        (Rule { vlan: Some(4), not: vec![none_but_vlan(4)], ..Rule::default() }, RuleProblem::NothingLeft),
+        (Rule { not: vec![Rule { not: vec![none_but_vlan(4)], ..Rule::default() }], ..Rule::default() }, RuleProblem::NestedException),
+        (Rule { vlan_priority: Some(8), ..Rule::default() }, RuleProblem::VlanPriority),
+        (Rule { mpls_label: Some(1 << 20), ..Rule::default() }, RuleProblem::MplsLabel),
+        (Rule { mpls_traffic_class: Some(8), ..Rule::default() }, RuleProblem::MplsTrafficClass),
+        (Rule { source: v4(0, 33), ..Rule::default() }, RuleProblem::PrefixTooLong),
+        (Rule { destination: Some(Prefix::V6 { address: 0, length: 129 }), ..Rule::default() }, RuleProblem::PrefixTooLong),
+        (Rule { source: v4(1, 31), ..Rule::default() }, RuleProblem::PrefixHasHostBits),
+        (Rule { source: v4(0, 0), destination: Some(v6), ..Rule::default() }, RuleProblem::MixedVersions),
+        (Rule { dscp: Some(CodePoints(0)), ..Rule::default() }, RuleProblem::NoCodePoint),
+        (Rule { source_port: Some(PortRange { first: 2, last: 1 }), ..Rule::default() }, RuleProblem::PortsReversed),
+        (Rule { protocol: Some(1), destination_port: Some(PortRange::one(5)), ..Rule::default() }, RuleProblem::ProtocolWithoutPorts),
     ] {
-        let good = Rule { vlan: Some(5), ..none };
+        let good = Rule { vlan: Some(5), ..Rule::default() };
         assert_eq!(refusal(vec![class(&[good, rule]), class(&[])]), ClassifierError::Rule { class: 0, rule: 1, problem });
     }
-    let wide = Rule { source: v4(10 << 24, 8), ..none };
-    let narrow = Rule { source: v4(10 << 24 | 1 << 16, 16), protocol: Some(6), ..none };
-    let error = refusal(vec![class(&[none_but_vlan(3), wide]), class(&[none_but_vlan(4), narrow]), class(&[])]);
+    let wide = Rule { source: v4(10 << 24, 8), ..Rule::default() };
+    let narrow = Rule { source: v4(10 << 24 | 1 << 16, 16), protocol: Some(6), ..Rule::default() };
+    let error = refusal(vec![class(&[none_but_vlan(3), wide.clone()]), class(&[none_but_vlan(4), narrow.clone()]), class(&[])]);
     assert_eq!(error, ClassifierError::Shadowed { class: 1, rule: 1, by_class: 0, by_rule: 1 });
     assert_eq!(error.to_string(), "class 1, rule 1 can never match: rule 1 of class 0 comes first and takes all of it");
     assert!(Classifier::new(vec![class(&[narrow]), class(&[wide]), class(&[])], 0).is_ok());

@@ -75,7 +75,7 @@ pub(crate) fn take_in(
     any
 }
 
-/// Turns a received frame into packets and passes each to `offer` with their common header. Counts packets that it refuses.
+/// Turns a received frame into packets and passes each to `offer` with its header. Counts packets that it refuses.
 fn packets(
     received: Received<'_>,
     checksums: Checksums,
@@ -94,7 +94,7 @@ fn packets(
             }
         }
         Segmentation::Cut { kind, size } => {
-            cut(received, kind, size, checksums, pool, refused, |pool, arrived| offer(pool, &header, arrived))
+            cut(received, &header, (kind, size), checksums, pool, refused, offer);
         }
         Segmentation::Unknown => refused.not_segmentable.add(received.length),
     }
@@ -137,12 +137,12 @@ fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &m
 
 fn cut(
     received: Received<'_>,
-    kind: SuperFrameKind,
-    size: u16,
+    header: &Header,
+    (kind, size): (SuperFrameKind, u16),
     checksums: Checksums,
     pool: &mut FramePool,
     refused: &mut Refused,
-    mut offer: impl FnMut(&mut FramePool, Arrived),
+    mut offer: impl FnMut(&mut FramePool, &Header, Arrived),
 ) {
     let start = received.offload.checksum.map(|checksum| usize::from(checksum.start));
     let Ok(super_frame) = SuperFrame::parse(received.bytes, kind, size, start) else {
@@ -167,7 +167,7 @@ fn cut(
             refused.no_memory.add(length);
             continue;
         };
-        offer(pool, Arrived { slot, length });
+        offer(pool, &super_frame.header_of(number, header), Arrived { slot, length });
     }
 }
 
@@ -216,6 +216,7 @@ mod tests {
         let received = Received { bytes, length: bytes.len() as u32, offload, arrived: 0 };
         packets(received, checksums, &mut pool, &mut refused, |pool, header, arrived| {
             assert!(matches!(header.network, Network::V4 { .. }));
+            assert_eq!(header.length, arrived.length);
             out.push((arrived.length, arrived.slot.map(|slot| pool.message(slot, arrived.length).to_vec())));
         });
         (out, refused)

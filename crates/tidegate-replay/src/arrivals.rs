@@ -60,7 +60,8 @@ impl<'c, R: BufRead, T: Fn(usize, &Interface) -> bool> Arrivals<'c, R, T> {
                 account.empty += 1;
                 continue;
             }
-            let header = parse(interface.link, &record.data);
+            // The capture may hold a part of the packet.
+            let header = Header { length: record.length, ..parse(interface.link, &record.data) };
             if matches!(header.network, Network::Other) {
                 *account.unseen.entry((interface.link_type, header.ethernet_type)).or_default() += 1;
             }

@@ -1,6 +1,6 @@
 //! The packets of small files are as many as Wireshark's `capinfos` counts, written down here; where it stops at damage, so do we, after as many packets.
 
-use tidegate_replay::{CaptureError, CaptureReader, Ending};
+use tidegate_replay::{Arrival, Arrivals, CaptureError, CaptureReader, Ending};
 
 #[derive(PartialEq, Debug)]
 enum End {
@@ -90,4 +90,17 @@ fn what_is_no_capture_says_what_it_is() {
     }
     let file = corpus("pcap-cut-in-header");
     assert!(matches!(CaptureReader::new(&file[..]), Err(CaptureError::Damaged { .. })));
+}
+
+#[test]
+fn rules_see_the_length_on_the_wire_of_packets_that_were_cut() {
+    let file = corpus("pcap-truncated-packets");
+    let mut reader = CaptureReader::new(&file[..]).unwrap();
+    let mut arrivals = Arrivals::new(&mut reader, |_, _| true);
+    let mut cut = 0;
+    while let Some(Arrival { header, record, .. }) = arrivals.next(&mut |_| ()).unwrap() {
+        assert_eq!(header.length, record.length);
+        cut += usize::from(record.data.len() < record.length as usize);
+    }
+    assert!(cut > 0);
 }

@@ -16,8 +16,6 @@ use tidegate_sim::Source;
 
 /// The longest queue without a remark, in picoseconds: a round-trip time of the longest usual paths.
 const ACCEPTED: u128 = PICOSECONDS_PER_SECOND as u128 / 10;
-/// The protocol number of TCP.
-const TCP: u8 = 6;
 /// The port of HTTPS, and one that clients use.
 const PORTS: (u16, u16) = (443, 50_000);
 
@@ -70,9 +68,15 @@ fn of_variant(variant: &Variant) -> Vec<String> {
     found
 }
 
+/// A full packet of a connection with a web server.
 fn web((source_port, destination_port): (u16, u16)) -> Header {
-    let transport = Transport { protocol: TCP, ports: Some((source_port, destination_port)), ..Transport::default() };
-    Header { ethernet_type: 0x0800, network: Network::V4 { source: 0, destination: 0, transport }, ..Header::default() }
+    let transport = Transport {
+        protocol: Transport::TCP,
+        ports: Some((source_port, destination_port)),
+        tcp_flags: Some(Transport::ACK),
+        ..Transport::default()
+    };
+    Header { length: 1514, ethernet_type: 0x0800, network: Network::V4 { source: 0, destination: 0, transport }, ..Header::default() }
 }
 
 fn class_of(policy: &Policy, header: &Header) -> usize {

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 /// Keys that hold for both directions.
 const SHARED: [&str; 3] = ["kind", "down", "up"];
 /// The keys of a rule that change places.
-const MIRRORED: [(&str, &str); 2] = [("source", "destination"), ("source_port", "destination_port")];
+const MIRRORED: [(&str, &str); 3] = [("source", "destination"), ("source_port", "destination_port"), ("source_mac", "destination_mac")];
 
 type Entry<'i> = (Spanned<std::borrow::Cow<'i, str>>, Spanned<DeValue<'i>>);
 
@@ -101,14 +101,20 @@ fn mirror(policy: &mut DeTable<'_>) {
                 *hosts = other.into();
             }
         }
-        for rule in elements(class, "match") {
-            for (one, other) in MIRRORED {
-                let (first, second) = (rule.remove_entry(one), rule.remove_entry(other));
-                for (name, entry) in [(other, first), (one, second)] {
-                    entry.and_then(|(key, value)| rule.insert(Spanned::new(key.span(), name.into()), value));
-                }
+        mirror_rules(class, "match");
+    }
+}
+
+/// Exchanges source and destination in a list of rules and in their exceptions.
+fn mirror_rules(table: &mut DeTable<'_>, list: &str) {
+    for rule in elements(table, list) {
+        for (one, other) in MIRRORED {
+            let (first, second) = (rule.remove_entry(one), rule.remove_entry(other));
+            for (name, entry) in [(other, first), (one, second)] {
+                entry.and_then(|(key, value)| rule.insert(Spanned::new(key.span(), name.into()), value));
             }
         }
+        mirror_rules(rule, "not");
     }
 }
 

@@ -11,6 +11,7 @@ use crate::units::{Limit, Ratio};
 use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Title, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tidegate_core::classifier::{FlagPattern, LengthRange, MacPattern};
 use tidegate_core::units::{Duration, Rate};
 
 mod aqm;
@@ -298,6 +299,29 @@ pub struct RuleTable {
     pub mpls_label: Option<At<Whole<0, 1_048_575>>>,
     /// Traffic class of the outermost MPLS label.
     pub mpls_traffic_class: Option<At<Whole<0, 7>>>,
+    /// Length of the frame, or a range of lengths, both ends included: from the Ethernet header to the end of the payload, without check sequence and
+    /// preamble, as buffers and counters count it. Without Ethernet, from the first byte of the capture.
+    #[schemars(extend("examples" = ["0-128 B"]))]
+    pub length: Option<At<LengthRange>>,
+    /// VLAN identifier of the second tag, counted from outside.
+    #[schemars(extend("examples" = [7]))]
+    pub inner_vlan: Option<At<Whole<0, 4095>>>,
+    /// Source address of the Ethernet frame: one, a prefix, or a mask behind a slash.
+    #[schemars(extend("examples" = ["02:00:5e:10:00:01"]))]
+    pub source_mac: Option<At<MacPattern>>,
+    /// Destination address of the Ethernet frame: one, a prefix, or a mask behind a slash. The example is every multicast.
+    #[schemars(extend("examples" = ["01:00:00:00:00:00/01:00:00:00:00:00"]))]
+    pub destination_mac: Option<At<MacPattern>>,
+    /// Flow label of IPv6.
+    #[schemars(extend("examples" = [74565]))]
+    pub flow_label: Option<At<Whole<0, 1_048_575>>>,
+    /// TCP flags that are set, and with `!` those that are clear, joined by `+`: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece`, `cwr`, `ae`. Flags that
+    /// are not named may be either. The example is the first packet of a connection.
+    #[schemars(extend("examples" = ["syn+!ack"]))]
+    pub tcp_flags: Option<At<FlagPattern>>,
+    /// Exceptions: rules whose packets this one leaves to the rules behind it. They have no `not` themselves.
+    #[schemars(extend("default" = "none", "examples" = [[{ "destination": "10.0.0.0/8" }, { "protocol": "tcp", "destination_port": 22 }]]))]
+    pub not: Option<Block<Vec<Block<RuleTable>>>>,
 }
 
 /// Options of the scheduler `dwcs`.
@@ -505,9 +529,24 @@ pub struct HeaderTable {
     /// Destination port.
     #[schemars(extend("default" = 5000))]
     pub destination_port: Option<At<Whole<0, 65535>>>,
+    /// Flow label of IPv6.
+    #[schemars(extend("default" = "0 with IPv6"))]
+    pub flow_label: Option<At<Whole<0, 1_048_575>>>,
+    /// The TCP flags that are set, the same in every packet of the flow, those that open and close a connection included.
+    #[schemars(extend("default" = "ack with TCP", "examples" = ["syn"]))]
+    pub tcp_flags: Option<At<FlagPattern>>,
+    /// Source address of the Ethernet frame.
+    #[schemars(extend("default" = "none", "examples" = ["02:00:5e:10:00:01"]))]
+    pub source_mac: Option<At<MacPattern>>,
+    /// Destination address of the Ethernet frame.
+    #[schemars(extend("default" = "none", "examples" = ["02:00:5e:10:00:02"]))]
+    pub destination_mac: Option<At<MacPattern>>,
     /// VLAN identifier.
     #[schemars(extend("default" = "no tag"))]
     pub vlan: Option<At<Whole<0, 4095>>>,
+    /// VLAN identifier of a second tag behind the first.
+    #[schemars(extend("default" = "no second tag"))]
+    pub inner_vlan: Option<At<Whole<0, 4095>>>,
     /// Priority code point of the VLAN tag.
     #[schemars(extend("default" = "0 with `vlan`"))]
     pub vlan_priority: Option<At<Whole<0, 7>>>,

@@ -2,16 +2,16 @@
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::HeaderTable;
-use crate::header::{Prefix, WITH_PORTS};
+use crate::header::{Prefix, WITH_PORTS, single_mac};
 use crate::value::{At, Block};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tidegate_core::classifier::{Header, Network, Transport};
+use tidegate_core::classifier::{FlagPattern, Header, MacPattern, Network, Transport};
 use tidegate_core::packet::Ecn;
 
 /// Protocol numbers of IANA.
 const UDP: u8 = 17;
 /// As above.
-const TCP: u8 = 6;
+const TCP: u8 = Transport::TCP;
 const USUAL_SOURCE_PORT: u16 = 49_152;
 const USUAL_DESTINATION_PORT: u16 = 5000;
 const USUAL_DESTINATION_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -52,9 +52,13 @@ impl Endpoint {
         if let (Some(at), None) = (&table.mpls_traffic_class, &table.mpls_label) {
             findings.push(at.error("`mpls_traffic_class` is part of a label").help("add `mpls_label`"));
         }
+        if let (Some(at), None) = (&table.inner_vlan, &table.vlan) {
+            findings.push(at.error("`inner_vlan` is behind another tag").help("add `vlan`, the outer tag"));
+        }
         let is_v6 = source.or(destination).is_some_and(|address| address.is_ipv6());
         let dscp = table.dscp.as_ref().map_or(0, |at| at.value.0);
-        let transport = Transport { dscp, ecn: Ecn::NotEct, protocol, fragment: false, ports };
+        let tcp_flags = flags(table, protocol, findings);
+        let transport = Transport { dscp, ecn: Ecn::NotEct, protocol, fragment: false, ports, tcp_flags };
         let network = match destination {
             Some(IpAddr::V6(to)) => Network::V6 { source: 0, destination: to.to_bits(), transport },
             None if is_v6 => Network::V6 { source: 0, destination: USUAL_DESTINATION_V6.to_bits(), transport },
@@ -62,7 +66,15 @@ impl Endpoint {
             None => Network::V4 { source: 0, destination: USUAL_DESTINATION_V4.to_bits(), transport },
         };
         let mpls_label = table.mpls_label.as_ref().map(|at| at.value.0 as u32);
+        if let (Some(at), false) = (&table.flow_label, is_v6) {
+            findings.push(at.error("IPv4 has no flow label").help("give an IPv6 `source` or `destination`, or remove it"));
+        }
         let header = Header {
+            length: 0,
+            source_mac: table.source_mac.as_ref().and_then(|at| station(at, findings)),
+            destination_mac: table.destination_mac.as_ref().and_then(|at| station(at, findings)),
+            inner_vlan: table.inner_vlan.as_ref().map(|at| at.value.0 as u16),
+            flow_label: is_v6.then(|| table.flow_label.as_ref().map_or(0, |at| at.value.0 as u32)),
             ethernet_type: if mpls_label.is_some() {
                 0x8847
             } else if is_v6 {
@@ -117,6 +129,33 @@ fn single(at: &At<Prefix>, findings: &mut Vec<Diagnostic>) -> Option<IpAddr> {
         return None;
     }
     Some(at.value.address)
+}
+
+/// The one Ethernet address of a packet.
+fn station(at: &At<MacPattern>, findings: &mut Vec<Diagnostic>) -> Option<[u8; 6]> {
+    let found = single_mac(at.value);
+    if found.is_none() {
+        findings.push(at.error("a packet has one address, not a prefix or a mask").help("remove the part from the slash on"));
+    }
+    found
+}
+
+/// The TCP flags of the packets.
+fn flags(table: &HeaderTable, protocol: u8, findings: &mut Vec<Diagnostic>) -> Option<u16> {
+    match &table.tcp_flags {
+        None => (protocol == TCP).then_some(Transport::ACK),
+        Some(at) if protocol != TCP => {
+            findings.push(at.error(format!("protocol {protocol} has no TCP flags")).help("write protocol = \"tcp\", or remove them"));
+            None
+        }
+        Some(at) => {
+            let FlagPattern { set, clear } = at.value;
+            if clear != 0 {
+                findings.push(at.error("a packet has the flags that are named, and no others").help("remove those with `!`"));
+            }
+            Some(set)
+        }
+    }
 }
 
 fn judge_ports(table: &HeaderTable, protocol: u8, ports: Option<(u16, u16)>, is_fixed: bool, count: u32, findings: &mut Vec<Diagnostic>) {

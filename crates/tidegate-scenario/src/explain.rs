@@ -1,13 +1,13 @@
 //! What a packet meets at a port, and how two policies of one port differ.
 
 use crate::guarantee::Guarantee;
-use crate::header::{DSCP_NAMES, PROTOCOL_NAMES};
+use crate::header::{DSCP_NAMES, PROTOCOL_NAMES, print_flags, print_lengths, print_mac, print_mac_pattern};
 use crate::policy::{Class, Policy};
 use crate::summary::{class_text, group_text, limits};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use tidegate_core::classifier::{CodePoints, Header, Network, PortRange, Prefix, Rule};
+use tidegate_core::classifier::{CodePoints, FlagPattern, Header, Network, PortRange, Prefix, Rule};
 use tidegate_core::packet::Ecn;
 
 /// What a packet meets at a port.
@@ -122,6 +122,14 @@ pub fn print_rule(rule: &Rule) -> String {
     condition("source_port", rule.source_port.map(print_ports));
     condition("destination_port", rule.destination_port.map(print_ports));
     condition("fragment", rule.fragment.map(|fragment| fragment.to_string()));
+    condition("length", rule.length.map(|range| quoted(print_lengths(range))));
+    condition("inner_vlan", rule.inner_vlan.map(|vlan| vlan.to_string()));
+    condition("source_mac", rule.source_mac.map(|pattern| quoted(print_mac_pattern(pattern))));
+    condition("destination_mac", rule.destination_mac.map(|pattern| quoted(print_mac_pattern(pattern))));
+    condition("flow_label", rule.flow_label.map(|label| label.to_string()));
+    condition("tcp_flags", rule.tcp_flags.map(|flags| quoted(print_flags(flags))));
+    let exceptions: Vec<String> = rule.not.iter().map(print_rule).collect();
+    condition("not", (!exceptions.is_empty()).then(|| format!("[{}]", exceptions.join(", "))));
     if conditions.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", conditions.join(", ")) }
 }
 
@@ -142,9 +150,24 @@ pub fn print_header(header: &Header) -> String {
             let _ = write!(text, ", ECN {}", print_ecn(transport.ecn));
         }
         text += if transport.fragment { ", a fragment" } else { "" };
+        if let Some(flags) = transport.tcp_flags.filter(|&flags| flags != 0) {
+            let _ = write!(text, ", TCP flags {}", print_flags(FlagPattern { set: flags, clear: 0 }));
+        }
+    }
+    if let Some(label) = header.flow_label.filter(|&label| label != 0) {
+        let _ = write!(text, ", flow label {label}");
     }
     if let Some(vlan) = header.vlan {
         let _ = write!(text, ", VLAN {vlan}");
+    }
+    if let Some(vlan) = header.inner_vlan {
+        let _ = write!(text, ", inner VLAN {vlan}");
+    }
+    if let (Some(source), Some(destination)) = (header.source_mac, header.destination_mac) {
+        let _ = write!(text, ", {} to {}", print_mac(source), print_mac(destination));
+    }
+    if header.length > 0 {
+        let _ = write!(text, ", {} B", header.length);
     }
     text
 }

@@ -1,8 +1,11 @@
 //! The fields of packet headers as files write them: code points, protocols, prefixes, port ranges.
 
+use crate::diagnostic::closest;
+use crate::units;
 use crate::value::{Leaf, Scalar, expect_text, one_of, whole};
 use serde_json::{Value, json};
 use std::net::IpAddr;
+use tidegate_core::classifier::{FlagPattern, LengthRange, MacPattern};
 
 /// A differentiated services code point, as a number or by name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -168,6 +171,140 @@ impl Leaf for PortRange {
             _ => Err(format!("`{text}` is not a port from 0 to 65535 or a range like \"6000-6999\"")),
         }
     }
+}
+
+impl Leaf for LengthRange {
+    const NAME: &'static str = "length or range of lengths";
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^ *([0-9.]+ *([kMG]i?)?B *- *|[0-9.]+ *- *)?[0-9.]+ *([kMG]i?)?B *$" })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<LengthRange, String> {
+        if matches!(scalar, Scalar::Integer(_) | Scalar::Decimal(_)) {
+            return Err("write a unit, in quotes: \"64 B\" or a range like \"0-128 B\"".to_owned());
+        }
+        let text = expect_text(scalar, "a length like \"64 B\" or a range like \"0-128 B\"")?;
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        // "0-128 B": the unit behind the range is that of both ends.
+        let has_unit = first.contains(|c: char| c.is_alphabetic());
+        let unit = last.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
+        let first = if has_unit { units::size(first) } else { units::size(&format!("{first} {unit}")) };
+        let bytes = |size: Result<u64, String>| size.and_then(|size| u32::try_from(size).map_err(|_| format!("no frame is {size} B long")));
+        match (bytes(first)?, bytes(units::size(last))?) {
+            (first, last) if first <= last => Ok(LengthRange { first, last }),
+            (first, last) => Err(format!("the range {text} runs backwards; write \"{last}-{first} B\"")),
+        }
+    }
+}
+
+/// Lengths as a file writes them.
+pub(crate) fn print_lengths(LengthRange { first, last }: LengthRange) -> String {
+    if first == last { format!("{first} B") } else { format!("{first}-{last} B") }
+}
+
+/// The bits of an Ethernet address.
+const MAC_BITS: u32 = 48;
+/// All of them.
+pub(crate) const WHOLE_MAC: u64 = (1 << MAC_BITS) - 1;
+
+impl Leaf for MacPattern {
+    const NAME: &'static str = "Ethernet address, prefix or mask";
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}(/([0-9]{1,2}|[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}))?$" })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<MacPattern, String> {
+        const FORMS: &str = "write one like \"02:00:5e:10:00:01\", a prefix like \"02:00:5e:00:00:00/24\" or a mask like \"01:00:00:00:00:00/01:00:00:00:00:00\"";
+        let text = expect_text(scalar, "an Ethernet address in quotes, like \"02:00:5e:10:00:01\"")?;
+        let (address, mask) = text.split_once('/').map_or((text, None), |(address, mask)| (address, Some(mask)));
+        let number = read_mac(address).ok_or_else(|| format!("`{address}` is not an Ethernet address; {FORMS}"))?;
+        let mask = match mask.map(|mask| (mask, mask.parse::<u32>())) {
+            None => WHOLE_MAC,
+            Some((_, Ok(bits @ 1..=MAC_BITS))) => WHOLE_MAC << (MAC_BITS - bits) & WHOLE_MAC,
+            Some((mask, _)) => read_mac(mask)
+                .filter(|&mask| mask > 0)
+                .ok_or_else(|| format!("`{mask}` behind the slash is neither a number of bits from 1 to {MAC_BITS} nor a mask; {FORMS}"))?,
+        };
+        let pattern = MacPattern { address: number & mask, mask };
+        if number & !mask != 0 {
+            let (kept, one) = (print_mac_pattern(pattern), print_mac(bytes_of(number)));
+            return Err(format!("{text} has bits set beyond its mask; write \"{kept}\" for all that agree or \"{one}\" for the one"));
+        }
+        Ok(pattern)
+    }
+}
+
+fn read_mac(text: &str) -> Option<u64> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let byte = |number: u64, part: &&str| {
+        let is_byte = part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit());
+        Some(number << 8 | u64::from(u8::from_str_radix(part, 16).ok().filter(|_| is_byte)?))
+    };
+    if parts.len() == 6 { parts.iter().try_fold(0, byte) } else { None }
+}
+
+fn bytes_of(mac: u64) -> [u8; 6] {
+    let [_, _, a, b, c, d, e, f] = mac.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
+/// The one address of a pattern of all bits.
+pub(crate) fn single_mac(MacPattern { address, mask }: MacPattern) -> Option<[u8; 6]> {
+    (mask == WHOLE_MAC).then(|| bytes_of(address))
+}
+
+/// An Ethernet address as it is written everywhere.
+pub(crate) fn print_mac(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// Ethernet addresses as a file writes them.
+pub(crate) fn print_mac_pattern(MacPattern { address, mask }: MacPattern) -> String {
+    let (written, bits) = (print_mac(bytes_of(address)), mask.count_ones());
+    match mask {
+        WHOLE_MAC => written,
+        mask if mask == WHOLE_MAC << (MAC_BITS - bits) & WHOLE_MAC => format!("{written}/{bits}"),
+        mask => format!("{written}/{}", print_mac(bytes_of(mask))),
+    }
+}
+
+/// The names of TCP flags (RFC 9293, 3168 and 9768), from the lowest bit on.
+const FLAG_NAMES: [&str; 9] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ae"];
+
+impl Leaf for FlagPattern {
+    const NAME: &'static str = "TCP flags";
+    fn schema() -> Value {
+        let names = FLAG_NAMES.join("|");
+        json!({ "type": "string", "pattern": format!("^ *!? *({names}) *(\\+ *!? *({names}) *)*$") })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<FlagPattern, String> {
+        let text = expect_text(scalar, "TCP flags in quotes, like \"syn\" or \"syn+!ack\"")?;
+        let mut pattern = FlagPattern { set: 0, clear: 0 };
+        for part in text.split('+').map(str::trim) {
+            let (name, side) = match part.strip_prefix('!') {
+                None => (part, &mut pattern.set),
+                Some(name) => (name.trim(), &mut pattern.clear),
+            };
+            let Some(bit) = FLAG_NAMES.iter().position(|known| *known == name) else {
+                let guess = closest(name, FLAG_NAMES).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                let known = FLAG_NAMES.join(", ");
+                return Err(format!(
+                    "`{name}` is not a TCP flag; {guess}join flags by +, and write ! before those that are clear; known: {known}"
+                ));
+            };
+            *side |= 1 << bit;
+            if pattern.set & pattern.clear != 0 {
+                return Err(format!("`{name}` is to be set and clear; name it once"));
+            }
+        }
+        Ok(pattern)
+    }
+}
+
+/// TCP flags as a file writes them.
+pub(crate) fn print_flags(FlagPattern { set, clear }: FlagPattern) -> String {
+    let named = |bits: u16, sign: &'static str| {
+        FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| bits >> bit & 1 == 1).map(move |(_, name)| format!("{sign}{name}"))
+    };
+    named(set, "").chain(named(clear, "!")).collect::<Vec<_>>().join("+")
 }
 
 /// The new value of a code point: a [`Dscp`], or the drop precedence of the packet's colour.

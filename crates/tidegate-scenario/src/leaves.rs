@@ -14,6 +14,7 @@ use crate::service::name::ServiceName;
 use crate::units::{Limit, Period, Ratio};
 use crate::value::{AlphaFactor, Bytes, Decimal, Gain, LEAF, Leaf, Name, Packets, Percentile, Scalar, Text, Title, WHOLE, whole};
 use serde_json::Value;
+use tidegate_core::classifier::{FlagPattern, LengthRange, MacPattern};
 use tidegate_core::units::{Duration, Rate};
 
 macro_rules! leaves {
@@ -34,7 +35,7 @@ macro_rules! leaves {
 
 leaves! {
     Name, PolicyName, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Gain, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
-    Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
+    Prefix, PortRange, LengthRange, MacPattern, FlagPattern, DscpChange, Overhead, SchedulerName, BufferName, AqmName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
     ServiceClassName, StampingName, OutOfProfileName, MarksName, DeadlineName, EarlyName, SharesName, Admission, CallServiceName, ArrivalsName, ServiceName, SourceKind, Holding,
     PresetName, TinsName, NodeReading, KernelName, BusName, ArbiterName, LevelName, NoiseName, VariationName, StepRate, TraceFormatName, Amount, Bandwidth, Frequency, PacketRate, Part, Wake
 }

@@ -9,6 +9,7 @@
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Class;
 use crate::promise::{Promise, about};
+use crate::proof::arrivals::{lengths, told_apart};
 use crate::proof::{Proof, ProvenFlow, ProvenQueue, of_policer};
 use crate::scenario::Variant;
 use crate::simulation::{FlowGroup, Simulation};
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use tidegate_core::classifier::Header;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::units::{Overhead, Rate};
 use tidegate_sim::source::OnOff;
@@ -185,7 +187,7 @@ impl Judge<'_> {
     /// The flows that pass the port in this class.
     fn flows_of(&self, place: Place) -> impl Iterator<Item = &FlowSpec> {
         let flows = self.simulation.network.flows.iter().filter(move |flow| flow.path.contains(&place.link));
-        flows.filter(move |flow| self.place(flow, place.link).class == place.class)
+        flows.filter(move |flow| self.classes_of(flow, place.link).contains(&place.class))
     }
 
     /// True if a port sets code points, so that packets may pass later ports in other classes than their headers say.
@@ -198,7 +200,14 @@ impl Judge<'_> {
         self.flows_of(place).next().is_some() || self.merges(place.link) && self.rewrites()
     }
 
-    /// The class of a flow at a port of its path.
+    /// The classes of a flow at a port of its path, by the length of its packets.
+    fn classes_of(&self, flow: &FlowSpec, link: LinkId) -> Vec<usize> {
+        let port = &self.simulation.network.links[link.0].port;
+        let of = |length| port.classifier.class_of(port.classifier.classify(&Header { length, ..flow.header }));
+        told_apart([&port.classifier], lengths(&flow.source, port.longest_frame)).into_iter().map(of).collect()
+    }
+
+    /// The class of a flow's longest packets at a port of its path.
     fn place(&self, flow: &FlowSpec, link: LinkId) -> Place {
         let classifier = &self.simulation.network.links[link.0].port.classifier;
         Place { link, class: classifier.class_of(classifier.classify(&flow.header)) }

@@ -81,6 +81,13 @@ fn convert(table: &RuleTable) -> Rule {
         source_port: table.source_port.as_ref().map(|at| ports(at.value)),
         destination_port: table.destination_port.as_ref().map(|at| ports(at.value)),
         fragment: table.fragment.as_ref().map(|at| at.value),
+        length: table.length.as_ref().map(|at| at.value),
+        source_mac: table.source_mac.as_ref().map(|at| at.value),
+        destination_mac: table.destination_mac.as_ref().map(|at| at.value),
+        inner_vlan: number(&table.inner_vlan),
+        flow_label: number(&table.flow_label),
+        tcp_flags: table.tcp_flags.as_ref().map(|at| at.value),
+        not: table.not.iter().flat_map(|rules| rules.value.iter().map(|rule| convert(rule))).collect(),
     }
 }
 
@@ -98,10 +105,13 @@ fn ports(range: header::PortRange) -> PortRange {
 fn at_fault(table: &Block<RuleTable>, problem: RuleProblem) -> crate::diagnostic::Span {
     let found = match problem {
         RuleProblem::MixedVersions => table.destination.as_ref().map(|at| at.span.clone()),
-        RuleProblem::ProtocolWithoutPorts => table.protocol.as_ref().map(|at| at.span.clone()),
+        RuleProblem::ProtocolWithoutPorts | RuleProblem::FlagsWithoutTcp => table.protocol.as_ref().map(|at| at.span.clone()),
+        RuleProblem::FlowLabelOfV4 => table.flow_label.as_ref().map(|at| at.span.clone()),
+        RuleProblem::NestedException | RuleProblem::NothingLeft => table.not.as_ref().map(|block| block.span.clone()),
         _ => None,
     };
-    found.unwrap_or(table.span.clone())
+    // The rule itself, or one of its exceptions.
+    found.or_else(|| table.not.as_ref().map(|block| block.span.clone())).unwrap_or(table.span.clone())
 }
 
 /// Reports rules without conditions and lists without rules.
@@ -130,6 +140,9 @@ pub(crate) fn judge_presence(tables: &[Block<ClassTable>], findings: &mut Vec<Di
                 for rule in rules.value.iter().filter(|rule| convert(rule) == Rule::default()) {
                     let finding = rule.error("a rule without conditions matches every packet");
                     findings.push(finding.help("give it a condition, or leave `match` out of the last class to take whatever is left"));
+                }
+                for not in rules.value.iter().filter_map(|rule| rule.not.as_ref()).filter(|not| not.value.is_empty()) {
+                    findings.push(not.error("`not` has no rule, so it takes nothing out").help("give it a rule, or leave it out"));
                 }
             }
             None => {}

@@ -11,6 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::link::{WrittenDisturbance, WrittenLoss};
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
+use crate::proof::arrivals::lengths;
 use crate::rates::{judged, varying};
 use crate::slots::NodeBounds;
 use crate::source::{ReadCapture, longest_packet, source, wire_rate};
@@ -18,6 +19,7 @@ use crate::units::{print_duration, print_rate, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
+use tidegate_core::classifier::Header;
 use tidegate_core::port::PortSetup;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
@@ -406,9 +408,11 @@ impl Building<'_> {
                 tables_of_calls.extend(made.is_some().then_some(&table.value));
                 network.calls.extend(made);
             }
+            // Where one class has to stand for all, it is that of the longest packets.
+            let (_, length) = lengths(&source, network.links[path[0].0].port.longest_frame);
             for index in 0..count {
                 let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
-                let header = endpoint.header(network.flows.len() as u32, index);
+                let header = Header { length, ..endpoint.header(network.flows.len() as u32, index) };
                 let stop = table.stop.as_ref().map(|at| at.value);
                 network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging, shaping });
             }

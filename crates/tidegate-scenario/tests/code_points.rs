@@ -1,10 +1,12 @@
-//! What decides on the queue of a packet beside the hash of its flow: code points of congestion notification, and hosts.
+//! What decides on the queue of a packet beside its flow: code points of congestion notification, lengths, TCP flags, and hosts.
 
 use tidegate_core::classifier::{Header, Network, Spread, Transport};
 use tidegate_core::packet::{Ecn, Flow};
 use tidegate_core::registry::SchedulerKind;
+use tidegate_scenario::proof::Proof;
 use tidegate_scenario::{Scenario, parse_str};
-use tidegate_sim::{Control, Outcome, run};
+
+use tidegate_sim::{Control, LinkId, Outcome, run};
 
 fn scenario(text: &str) -> Scenario {
     let scenario = parse_str("code_points.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
@@ -100,4 +102,53 @@ fn hosts_share_whatever_the_number_of_their_flows() {
     near(shares("host_fairness = \"destination\""), [2.0, 2.0]);
     near(shares("host_fairness = \"both\""), [2.0, 2.0]);
     near(shares(""), [2.0, 2.0]);
+}
+
+/// Two ports: the first has a class for short packets, which sets the code point that the second reads.
+const LENGTHS: &str = "[simulation]\nduration = \"5 s\"\n\
+    [policy.first]\nrate = \"10 Mbit/s\"\nscheduler = \"drr\"\n\
+    [[policy.first.class]]\nname = \"short\"\nmatch = [{ length = \"0-100 B\" }]\nset = { dscp = \"af11\" }\n\
+    [[policy.first.class]]\nname = \"rest\"\n\
+    [policy.second]\nrate = \"10 Mbit/s\"\n\
+    [[policy.second.class]]\nname = \"af11\"\nmatch = [{ dscp = \"af11\" }]\n[[policy.second.class]]\nname = \"rest\"\n\
+    [[link]]\nname = \"a\"\nfrom = \"1\"\nto = \"2\"\npolicy = \"first\"\n\
+    [[link]]\nname = \"b\"\nfrom = \"2\"\nto = \"3\"\npolicy = \"second\"\n\
+    [[link]]\nname = \"c\"\nfrom = \"2\"\nto = \"1\"\npolicy = \"second\"\n";
+
+#[test]
+fn lengths_decide_on_the_class_packet_by_packet() {
+    let mixed = "[[flow]]\nname = \"f\"\npath = [\"a\", \"b\"]\n\
+         source = { kind = \"poisson\", rate = \"2 Mbit/s\", packet_mix = [{ packet = \"64 B\", weight = 1 }, { packet = \"1000 B\", weight = 1 }] }\n";
+    let outcome = outcome(&format!("{LENGTHS}{mixed}"));
+    for port in 0..2 {
+        let [short, rest] = [0, 1].map(|class| outcome.ports[port].classes[class].offered);
+        assert!(short.packets > 500 && rest.packets > 500, "{short:?} {rest:?}");
+        assert_eq!((short.bytes, rest.bytes), (64 * short.packets, 1000 * rest.packets), "port {port}");
+    }
+}
+
+#[test]
+fn acknowledgements_are_short_packets_of_their_connection() {
+    let tcp = "[[flow]]\nname = \"f\"\npath = [\"c\"]\nback = [\"a\"]\nsource = { kind = \"tcp\" }\n";
+    let outcome = outcome(&format!("{LENGTHS}{tcp}"));
+    let [short, rest] = [0, 1].map(|class| outcome.ports[0].classes[class].offered.packets);
+    assert!(short > 1000, "{short}");
+    assert_eq!(rest, 0);
+}
+
+/// Packets of a class by length get the bound of that class, whichever the flow has.
+#[test]
+fn what_is_proven_covers_every_length_of_a_flow() {
+    let flow = |packet: &str| {
+        format!("[[flow]]\nname = \"f\"\npath = [\"a\"]\nsource = {{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"{packet}\" }}\n")
+    };
+    let frames = "[[flow]]\nname = \"f\"\npath = [\"a\"]\nsource = { kind = \"frames\", interval = \"10 ms\", packet = \"1000 B\", sizes = [\"1064 B\"] }\n";
+    let classes = |flows: &str| {
+        let scenario = scenario(&format!("{LENGTHS}{flows}"));
+        let proof = Proof::of(&scenario.variants[0]).unwrap();
+        [0, 1].map(|class| proof.queues.iter().any(|queue| queue.link == LinkId(0) && queue.class == class))
+    };
+    assert_eq!(classes(&flow("64 B")), [true, false]);
+    assert_eq!(classes(&flow("1000 B")), [false, true]);
+    assert_eq!(classes(frames), [true, true]);
 }

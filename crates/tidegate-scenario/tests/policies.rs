@@ -45,33 +45,56 @@ fn every_field_of_a_rule_reaches_the_classifier() {
         "ethernet_type = \"arp\"",
         "mpls_label = 16",
         "mpls_traffic_class = 3",
+        "inner_vlan = 9",
+        "source_mac = \"02:00:5e:00:00:00/24\"",
+        "destination_mac = \"01:00:00:00:00:00/01:00:00:00:00:00\"",
+        "flow_label = 77",
+        "tcp_flags = \"syn+!ack\"",
+        "length = \"0-64 B\"",
+        "protocol = \"udp\", not = [{ source = \"10.0.0.0/8\" }, { dscp = \"le\" }]",
     ];
     let class = |(index, rule): (usize, &&str)| format!("[[policy.p.class]]\nname = \"class {index}\"\nmatch = [{{ {rule} }}]\n");
     let classes: String = rules.iter().enumerate().map(class).collect();
     let policy = policy(&format!("[policy.p]\nrate = \"1 Gbit/s\"\n{classes}"));
 
-    let plain = udp([10, 0, 0, 1], [10, 0, 0, 2], (1000, 2000), 0);
+    let plain = Header { length: 100, ..udp([10, 0, 0, 1], [10, 0, 0, 2], (1000, 2000), 0) };
     let transport = |transport| Header { network: Network::V4 { source: 1, destination: 2, transport }, ..plain };
     let v6 = Network::V6 { source: 1, destination: 0x2001_0db8 << 96, transport: Transport::default() };
+    let with_length = |header| Header { length: 100, ..header };
     let headers = [
-        udp([10, 0, 0, 1], [10, 0, 0, 2], (1000, 2000), 46),
+        with_length(udp([10, 0, 0, 1], [10, 0, 0, 2], (1000, 2000), 46)),
         transport(Transport { protocol: 1, ..Transport::default() }),
-        udp([10, 9, 3, 1], [10, 0, 0, 2], (1000, 2000), 0),
+        with_length(udp([10, 9, 3, 1], [10, 0, 0, 2], (1000, 2000), 0)),
         Header { network: v6, ..plain },
-        udp([10, 0, 0, 1], [10, 0, 0, 2], (53, 2000), 0),
-        udp([10, 0, 0, 1], [10, 0, 0, 2], (1000, 6999), 0),
+        with_length(udp([10, 0, 0, 1], [10, 0, 0, 2], (53, 2000), 0)),
+        with_length(udp([10, 0, 0, 1], [10, 0, 0, 2], (1000, 6999), 0)),
         transport(Transport { protocol: 17, fragment: true, ..Transport::default() }),
         Header { vlan: Some(7), ..plain },
         Header { vlan_priority: Some(5), ..plain },
         Header { ethernet_type: 0x0806, network: Network::Other, ..plain },
         Header { mpls_label: Some(16), ..plain },
         Header { mpls_traffic_class: Some(3), ..plain },
+        Header { inner_vlan: Some(9), ..plain },
+        Header { source_mac: Some([2, 0, 0x5e, 1, 2, 3]), ..plain },
+        Header { destination_mac: Some([0x33, 0x33, 0, 0, 0, 1]), ..plain },
+        Header { flow_label: Some(77), ..plain },
+        transport(Transport { protocol: 6, tcp_flags: Some(0x42), ..Transport::default() }),
+        Header { length: 64, ..plain },
+        with_length(udp([11, 0, 0, 1], [10, 0, 0, 2], (1000, 2000), 0)),
     ];
     assert_eq!(headers.len(), rules.len());
     for (index, header) in headers.iter().enumerate() {
         assert_eq!(class_of(&policy, header), format!("class {index}"));
     }
-    assert_eq!(class_of(&policy, &plain), "default");
+    let others = [
+        plain,
+        Header { source_mac: Some([2, 0, 0x5f, 1, 2, 3]), destination_mac: Some([2, 0, 0, 0, 0, 1]), ..plain },
+        transport(Transport { protocol: 6, tcp_flags: Some(0x12), ..Transport::default() }),
+        Header { length: 65, ..plain },
+    ];
+    for header in others {
+        assert_eq!(class_of(&policy, &header), "default", "{header:?}");
+    }
 }
 
 /// Offers packets of 1000 bytes, one of each flow in turn, and returns the classes in the order in which they are sent.

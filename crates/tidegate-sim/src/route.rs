@@ -3,7 +3,8 @@
 //! The header of a flow is classified at every port of its path when the simulation is built; of a capture, every distinct header is. At run time
 //! a packet carries a cursor into one table, and a hop costs one look-up. Behind a port that changes code points or colours, paths part by
 //! colour: a packet that leaves yellow may be classified otherwise from there on than a green one. Code points of congestion notification are not
-//! part of a path, because any port may change them. Where queues depend on them, or on what a scheduler has assigned, a hop has a row in a second table.
+//! part of a path, because any port may change them, and neither are lengths. Where queues depend on them, or on what a scheduler has assigned, a hop
+//! has rows in a second table.
 
 use crate::id::LinkId;
 use crate::network::Network;
@@ -51,7 +52,8 @@ type Crossing = [(u32, Colour); Remarks::COLOURS];
 /// A hop without a crossing: the next in the table follows, and the colour stays.
 const STRAIGHT: u32 = u32::MAX;
 
-/// The queues of a hop by code point of congestion notification, and the keys by which a scheduler assigns others.
+/// The queues of a hop by code point of congestion notification, and the keys by which a scheduler assigns others. The rows of a hop follow each
+/// other, one per range of lengths.
 #[derive(Clone, Copy, Debug)]
 struct QueueChoice {
     queues: [Flow; CODE_POINTS.len()],
@@ -69,6 +71,8 @@ pub(crate) struct Variant {
     pub colour: Colour,
     /// The code point of congestion notification that the header has.
     pub ecn: Ecn,
+    /// The length that the header has; packets may have others.
+    pub length: u32,
 }
 
 /// The paths of all flows.
@@ -83,8 +87,10 @@ pub(crate) struct Routes {
     crossings: Vec<Crossing>,
     /// The queues of hops that depend on more than the path.
     choices: Vec<QueueChoice>,
-    /// The crossings of hops whose class depends on code points, by hop and code point, in order: what a port changes may differ.
-    sorted_crossings: Vec<((u32, u8), Crossing)>,
+    /// Where the ranges of lengths begin that any port treats alike, but for the first.
+    length_steps: Vec<u32>,
+    /// The crossings of hops whose class depends on code points or lengths, by hop and [case](Routes::case), in order: what a port changes may differ.
+    sorted_crossings: Vec<((u32, u32), Crossing)>,
     /// The variants; those of one flow follow each other.
     pub variants: Vec<Variant>,
     /// Each flow's first variant.
@@ -96,7 +102,11 @@ pub(crate) struct Routes {
 impl Routes {
     /// The paths through a network that has been checked.
     pub(crate) fn of(network: &Network) -> Routes {
+        let mut length_steps: Vec<u32> = network.links.iter().flat_map(|link| link.port.classifier.length_steps()).collect();
+        length_steps.sort_unstable();
+        length_steps.dedup();
         let mut routes = Routes {
+            length_steps,
             hops: Vec::new(),
             parted: Vec::new(),
             crossing_of: Vec::new(),
@@ -117,7 +127,7 @@ impl Routes {
                     let mut known: HashMap<Header, u32> = HashMap::new();
                     for packet in packets.iter() {
                         let next = known.len() as u32;
-                        let variant = *known.entry(packet.header).or_insert(next);
+                        let variant = *known.entry(Header { length: 0, ..packet.header }).or_insert(next);
                         if variant == next {
                             routes.add(network, number, &flow.path, &packet.header, (SINK, Flow(0)));
                         }
@@ -141,10 +151,10 @@ impl Routes {
 
     fn add(&mut self, network: &Network, flow: u32, path: &[LinkId], header: &Header, end: (u32, Flow)) {
         let ecn = header.network.ecn();
-        self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header), ecn });
+        self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header), ecn, length: header.length });
         let tags = network.flows.get(flow as usize).is_some_and(|flow| flow.tagging.is_some());
         let mut way = Way { network, flow, path, end, tags, known: HashMap::new() };
-        self.lead(&mut way, 0, Header { network: header.network.with_ecn(Ecn::NotEct), ..*header });
+        self.lead(&mut way, 0, Header { length: 0, network: header.network.with_ecn(Ecn::NotEct), ..*header });
     }
 
     /// Adds the path of packets with this header from a place on, and the paths that part from it; returns the first hop.
@@ -160,18 +170,19 @@ impl Routes {
         for (place, &LinkId(number)) in way.path.iter().enumerate().skip(from) {
             let link = &way.network.links[number];
             let comes_as_cells = link.cells && place > 0 && way.network.links[way.path[place - 1].0].carries_cells();
-            let choice = choice(&link.port.classifier, &header);
-            let QueueChoice { queues, keys } = choice;
+            let rows = choice(&link.port.classifier, &header, &self.length_steps);
+            let queues: Vec<Flow> = rows.iter().flat_map(|row| row.queues).collect();
             let is_sorted = queues.iter().any(|&queue| queue != queues[0]);
-            let queue = if is_sorted || keys.iter().any(Option::is_some) { self.choose(choice) } else { queues[0] };
+            let has_keys = rows.iter().flat_map(|row| row.keys).any(|key| key.is_some());
+            let queue = if is_sorted || has_keys { self.choose(rows) } else { queues[0] };
             let hop = Hop { link: number as u32, queue, place: place as u16, comes_as_cells, comes_one_by_one: false, flow: way.flow };
             self.hops.push(hop);
             if link.rewrites() {
                 let at = self.hops.len() - 1;
                 if is_sorted {
-                    for (queue, ecn) in queues.into_iter().zip(CODE_POINTS) {
+                    for (case, queue) in queues.into_iter().enumerate() {
                         let crossing = self.cross(way, place, header, queue);
-                        self.sorted_crossings.push(((at as u32, ecn.bits()), crossing));
+                        self.sorted_crossings.push(((at as u32, case as u32), crossing));
                     }
                     return first;
                 }
@@ -203,32 +214,58 @@ impl Routes {
         })
     }
 
-    /// Adds a row of queues, as the queue of a hop.
-    fn choose(&mut self, choice: QueueChoice) -> Flow {
-        self.choices.push(choice);
-        Flow(CHOSEN | (self.choices.len() - 1) as u32)
+    /// Adds rows of queues, as the queue of a hop.
+    fn choose(&mut self, rows: Vec<QueueChoice>) -> Flow {
+        let first = self.choices.len() as u32;
+        self.choices.extend(rows);
+        Flow(CHOSEN | first)
     }
 
-    /// The queue that a packet with this code point of congestion notification joins at a hop, unless its scheduler assigns another.
+    /// The number of the range of lengths that a packet's is in.
     #[inline]
-    pub(crate) fn queue(&self, hop: Hop, ecn: Ecn) -> Flow {
-        self.queue_and_key(hop, ecn).0
+    fn range_of(&self, length: u32) -> usize {
+        self.length_steps.iter().take_while(|&&step| step <= length).count()
+    }
+
+    /// The queue that a packet with this code point of congestion notification and length joins at a hop, unless its scheduler assigns another.
+    #[inline]
+    pub(crate) fn queue(&self, hop: Hop, ecn: Ecn, length: u32) -> Flow {
+        self.queue_and_key(hop, ecn, length).0
     }
 
     /// The same, and the key by which a scheduler assigns queues.
     #[inline]
-    pub(crate) fn queue_and_key(&self, hop: Hop, ecn: Ecn) -> (Flow, Option<FlowKey>) {
+    pub(crate) fn queue_and_key(&self, hop: Hop, ecn: Ecn, length: u32) -> (Flow, Option<FlowKey>) {
         if hop.queue.0 & CHOSEN == 0 {
             return (hop.queue, None);
         }
-        let QueueChoice { queues, keys } = &self.choices[(hop.queue.0 & !CHOSEN) as usize];
+        let QueueChoice { queues, keys } = &self.choices[(hop.queue.0 & !CHOSEN) as usize + self.range_of(length)];
         (queues[ecn as usize], keys[ecn as usize])
+    }
+
+    /// Every queue that a packet may join at a hop.
+    fn queues(&self, hop: Hop) -> Vec<Flow> {
+        if hop.queue.0 & CHOSEN == 0 {
+            return vec![hop.queue];
+        }
+        let first = (hop.queue.0 & !CHOSEN) as usize;
+        self.choices[first..=first + self.length_steps.len()].iter().flat_map(|row| row.queues).collect()
+    }
+
+    /// The number of a code point and a range of lengths among those that a hop may tell apart.
+    #[inline]
+    fn case(&self, ecn: Ecn, length: u32) -> u32 {
+        (self.range_of(length) * CODE_POINTS.len() + ecn as usize) as u32
     }
 
     /// True if packets that are under way on the paths of `other` find theirs here: only queues, and colours behind ports, differ.
     pub(crate) fn parts_like(&self, other: &Routes) -> bool {
         let hops = |routes: &Routes| routes.hops.iter().map(|hop| (hop.link, hop.place, hop.flow)).collect::<Vec<_>>();
-        let behind = |routes: &Routes, hop| CODE_POINTS.map(|ecn| COLOURS.map(|colour| routes.crossing(hop, ecn, colour).0));
+        let lengths: Vec<u32> = [&[0], &self.length_steps[..], &other.length_steps].concat();
+        let behind = |routes: &Routes, hop| {
+            let of_length = |&length| CODE_POINTS.map(|ecn| COLOURS.map(|colour| routes.crossing(hop, ecn, length, colour).0));
+            lengths.iter().map(of_length).collect::<Vec<_>>()
+        };
         let starts =
             |routes: &Routes| routes.variants.iter().map(|variant| (variant.cursor, variant.colour, variant.ecn)).collect::<Vec<_>>();
         hops(self) == hops(other)
@@ -237,11 +274,11 @@ impl Routes {
             && (&self.first_variant, &self.packet_variants) == (&other.first_variant, &other.packet_variants)
     }
 
-    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour there of a packet that came with this code point.
-    pub(crate) fn crossing(&self, cursor: u32, came: Ecn, colour: Colour) -> (u32, Colour) {
+    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour there of a packet that came with this code point and length.
+    pub(crate) fn crossing(&self, cursor: u32, came: Ecn, length: u32, colour: Colour) -> (u32, Colour) {
         match self.crossing_of.get(cursor as usize) {
             Some(&crossing) if crossing != STRAIGHT => self.crossings[crossing as usize][colour as usize],
-            _ => match self.sorted_crossings.binary_search_by_key(&(cursor, came.bits()), |crossing| crossing.0) {
+            _ => match self.sorted_crossings.binary_search_by_key(&(cursor, self.case(came, length)), |crossing| crossing.0) {
                 Ok(found) => self.sorted_crossings[found].1[colour as usize],
                 Err(_) => (cursor + 1, colour),
             },
@@ -262,7 +299,7 @@ impl Routes {
             let is_chosen = |hop: &Hop| hop.queue.0 & CHOSEN != 0;
             let from_one = before.filter(|before| sends_cells(before) && !is_chosen(before) && !is_chosen(hop));
             let feeder = from_one.map(|before| (before.link, before.queue.0));
-            for queue in CODE_POINTS.map(|ecn| self.queue(*hop, ecn)) {
+            for queue in self.queues(*hop) {
                 let known = feeders.entry((hop.link, queue.0)).or_insert(feeder);
                 if *known != feeder {
                     *known = None;
@@ -282,23 +319,27 @@ impl Routes {
             if matches!(&network.flows[flow].source, Source::Capture(Capture { packets }) if packets.is_empty()) {
                 return Vec::new();
             }
-            let Variant { cursor, ecn, .. } = self.variants[variant as usize];
+            let Variant { cursor, ecn, length, .. } = self.variants[variant as usize];
             let ecn = if let Source::Tcp(tcp) = &network.flows[flow].source { tcp.ecn.code_point(false) } else { ecn };
             let hops = self.hops[cursor as usize..].iter().zip(path);
-            hops.map(|(hop, link)| (*link, network.links[link.0].port.classifier.class_of(self.queue(*hop, ecn)))).collect()
+            hops.map(|(hop, link)| (*link, network.links[link.0].port.classifier.class_of(self.queue(*hop, ecn, length)))).collect()
         };
         self.first_variant.iter().enumerate().map(of_flow).collect()
     }
 }
 
-/// The queues of packets with this header.
-fn choice(classifier: &Classifier, header: &Header) -> QueueChoice {
-    let queues = if classifier.reads_ecn() {
-        CODE_POINTS.map(|ecn| classifier.classify(&Header { network: header.network.with_ecn(ecn), ..*header }))
-    } else {
-        [classifier.classify(header); CODE_POINTS.len()]
+/// The queues of packets with this header, by range of lengths.
+fn choice(classifier: &Classifier, header: &Header, length_steps: &[u32]) -> Vec<QueueChoice> {
+    let of_length = |length| {
+        let header = Header { length, ..*header };
+        let queues = if classifier.reads_ecn() {
+            CODE_POINTS.map(|ecn| classifier.classify(&Header { network: header.network.with_ecn(ecn), ..header }))
+        } else {
+            [classifier.classify(&header); CODE_POINTS.len()]
+        };
+        QueueChoice { queues, keys: queues.map(|queue| classifier.key(&header, queue)) }
     };
-    QueueChoice { queues, keys: queues.map(|queue| classifier.key(header, queue)) }
+    [0].iter().chain(length_steps).map(|&length| of_length(length)).collect()
 }
 
 /// A flow's path while it is being computed.

@@ -152,9 +152,13 @@ fn from_other_link(found: &mut Found, link: LinkType, frame: &[u8]) {
 
 #[inline]
 fn from_ethernet(found: &mut Found, frame: &[u8]) {
-    if let Some(rest) = frame.get(12..) {
-        from_ethernet_type(found, rest);
+    let Some((destination, rest)) = frame.split_first_chunk::<6>() else { return };
+    let Some((source, rest)) = rest.split_first_chunk::<6>() else { return };
+    // Of a frame within another, the outer addresses count.
+    if found.header.source_mac.is_none() {
+        (found.header.destination_mac, found.header.source_mac) = (Some(*destination), Some(*source));
     }
+    from_ethernet_type(found, rest);
 }
 
 /// Reads an Ethernet type and what follows it.
@@ -176,6 +180,8 @@ fn from_type(found: &mut Found, mut kind: u16, mut rest: &[u8]) {
             found.header.vlan = Some(tag & 0x0fff);
             found.header.vlan_priority = Some((tag >> 13) as u8);
             found.places.tag = Some(found.place_of(rest));
+        } else if found.header.inner_vlan.is_none() {
+            found.header.inner_vlan = Some(u16::from_be_bytes([*tag_high, *tag_low]) & 0x0fff);
         }
         kind = u16::from_be_bytes([*high, *low]);
         rest = below;

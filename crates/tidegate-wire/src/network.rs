@@ -4,7 +4,7 @@
 
 use crate::found::{Found, read_u16};
 use etherparse::{Ipv6HeaderSlice, LaxIpv4Slice};
-use tidegate_core::classifier::{Network, Transport};
+use tidegate_core::classifier::{FlagPattern, Network, Transport};
 use tidegate_core::packet::Ecn;
 
 /// The Ethernet type of IPv4.
@@ -61,6 +61,7 @@ pub(crate) fn from_ip_payload(found: &mut Found, packet: &[u8]) {
         }),
         Some(6) => Ipv6HeaderSlice::from_slice(packet).ok().map(|fixed| {
             let (protocol, fragment, payload) = skip_extensions(fixed.next_header().0, &packet[IPV6_HEADER..]);
+            found.header.flow_label = Some(fixed.flow_label().value());
             Network::V6 {
                 source: u128::from_be_bytes(fixed.source()),
                 destination: u128::from_be_bytes(fixed.destination()),
@@ -114,10 +115,13 @@ struct Fragment {
 fn transport(traffic_class: u8, fragment: Fragment, protocol: u8, payload: &[u8]) -> Transport {
     /// TCP, UDP, DCCP, SCTP and UDP-Lite all begin with source and destination port.
     const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
-    let mut ports = None;
+    let (mut ports, mut tcp_flags) = (None, None);
     if !fragment.later && WITH_PORTS.contains(&protocol) {
         ports = read_u16(payload, 0).zip(read_u16(payload, 2));
+        if protocol == Transport::TCP {
+            tcp_flags = read_u16(payload, 12).map(|word| word & FlagPattern::ALL);
+        }
     }
     let (dscp, ecn) = (traffic_class >> 2, Ecn::from_bits(traffic_class));
-    Transport { dscp, ecn, protocol, fragment: fragment.any, ports }
+    Transport { dscp, ecn, protocol, fragment: fragment.any, ports, tcp_flags }
 }

@@ -6,7 +6,7 @@ use crate::found::{Found, Places};
 use crate::link::{DEPTH, LinkType, read};
 use tidegate_core::classifier::Header;
 
-/// Reads the header fields of a frame.
+/// Reads the header fields of a frame. Its length is that of `frame`: a caller who has only a part of the frame replaces it.
 ///
 /// ```
 /// use tidegate_wire::{LinkType, parse};
@@ -19,7 +19,8 @@ pub fn parse(link: LinkType, frame: &[u8]) -> Header {
 
 /// Reads the header fields of a frame, and where those are that a remark rewrites.
 pub fn locate(link: LinkType, frame: &[u8]) -> (Header, Places) {
-    let mut found = Found { header: Header::default(), start: frame.as_ptr().addr(), places: Places::default(), depth: DEPTH };
+    let header = Header { length: frame.len() as u32, ..Header::default() };
+    let mut found = Found { header, start: frame.as_ptr().addr(), places: Places::default(), depth: DEPTH };
     read(&mut found, link, frame);
     (found.header, found.places)
 }
@@ -78,21 +79,48 @@ mod tests {
             let header = parse(link, &frame);
             assert_eq!((header.ethernet_type, header.network), (0x0800, expected_udp()), "{link:?}");
         }
-        assert_eq!(parse(LinkType::Opaque(147), &ip), Header::default());
+        assert_eq!(parse(LinkType::Opaque(147), &ip), Header { length: ip.len() as u32, ..Header::default() });
     }
 
     #[test]
-    fn the_outermost_tag_and_label_are_reported() {
+    fn two_tags_and_the_outermost_label_are_reported() {
         let ip = ipv4_udp();
         // Service tag 100 with priority 5, customer tag 7.
         let header = parse(LinkType::Ethernet, &on_ethernet(&[0x88, 0xa8, 0xa0, 100, 0x81, 0x00, 0x00, 7], 0x0800, &ip));
-        assert_eq!((header.vlan, header.vlan_priority), (Some(100), Some(5)));
+        assert_eq!((header.vlan, header.vlan_priority, header.inner_vlan), (Some(100), Some(5), Some(7)));
         assert_eq!(header.network, expected_udp());
         // Label 16 with traffic class 3 above label 17, bottom of stack.
         let labels = [((16u32 << 12) | (3 << 9) | 64).to_be_bytes(), ((17u32 << 12) | (1 << 8) | 64).to_be_bytes()].concat();
         let header = parse(LinkType::Ethernet, &on_ethernet(&[], 0x8847, &[&labels[..], &ip].concat()));
         assert_eq!((header.ethernet_type, header.mpls_label, header.mpls_traffic_class), (0x8847, Some(16), Some(3)));
         assert_eq!(header.network, expected_udp());
+    }
+
+    #[test]
+    fn addresses_of_ethernet_and_the_length_of_the_frame_are_reported() {
+        let mut frame = on_ethernet(&[0x81, 0x00, 0x00, 9], 0x0800, &ipv4_udp());
+        frame[..12].copy_from_slice(&[1, 0, 0x5e, 0, 0, 5, 2, 0, 0, 0, 0, 7]);
+        let header = parse(LinkType::Ethernet, &frame);
+        assert_eq!((header.destination_mac, header.source_mac), (Some([1, 0, 0x5e, 0, 0, 5]), Some([2, 0, 0, 0, 0, 7])));
+        assert_eq!((header.length, header.inner_vlan), (66, None));
+        let without = parse(LinkType::Ip, &ipv4_udp());
+        assert_eq!((without.source_mac, without.destination_mac, without.length), (None, None, 48));
+        assert_eq!(parse(LinkType::Ethernet, &frame[..11]).destination_mac, None);
+    }
+
+    #[test]
+    fn flags_of_tcp_and_flow_labels_of_ipv6_are_reported() {
+        let mut packet = Vec::new();
+        PacketBuilder::ipv6([1; 16], [2; 16], 64).tcp(1, 2, 3, 4).syn().ack(5).ece().write(&mut packet, &[]).unwrap();
+        packet[1] |= 0x0a;
+        packet[3] = 0xbc;
+        packet[40 + 12] |= 1;
+        let header = parse(LinkType::Ip, &packet);
+        assert_eq!(header.flow_label, Some(0xa_00bc));
+        assert_eq!(header.transport().unwrap().tcp_flags, Some(0x152));
+        assert_eq!(parse(LinkType::Ip, &packet[..40 + 13]).transport().unwrap().tcp_flags, None);
+        let udp = parse(LinkType::Ip, &ipv4_udp());
+        assert_eq!((udp.flow_label, udp.transport().unwrap().tcp_flags), (None, None));
     }
 
     #[test]
@@ -123,9 +151,12 @@ mod tests {
             Network::V6 { transport, .. } => transport,
             _ => panic!("not IPv6"),
         };
-        assert_eq!(parsed(&ip), Transport { dscp: 56, ecn: Ecn::Ect0, protocol: 17, fragment: true, ports: Some((5004, 6000)) });
+        assert_eq!(
+            parsed(&ip),
+            Transport { dscp: 56, ecn: Ecn::Ect0, protocol: 17, fragment: true, ports: Some((5004, 6000)), tcp_flags: None }
+        );
         ip[40 + 8 + 3] = 8 | 1; // the same at offset 8
-        assert_eq!(parsed(&ip), Transport { dscp: 56, ecn: Ecn::Ect0, protocol: 17, fragment: true, ports: None });
+        assert_eq!(parsed(&ip), Transport { dscp: 56, ecn: Ecn::Ect0, protocol: 17, fragment: true, ports: None, tcp_flags: None });
     }
 
     #[test]

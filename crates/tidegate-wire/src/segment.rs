@@ -18,6 +18,7 @@
 
 use crate::checksum;
 use thiserror::Error;
+use tidegate_core::classifier::{Header, Network};
 
 /// The transport protocol of a super-frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,6 +152,16 @@ impl<'a> SuperFrame<'a> {
         self.payload + (self.frame.len() - begin).min(self.size)
     }
 
+    /// What rules see of segment `number`, counted from 0, if `whole` is what they see of the super-frame.
+    pub fn header_of(&self, number: usize, whole: &Header) -> Header {
+        let mut header = Header { length: self.segment_length(number) as u32, ..*whole };
+        if let Network::V4 { transport, .. } | Network::V6 { transport, .. } = &mut header.network {
+            let last = self.payload + (number + 1) * self.size >= self.frame.len();
+            transport.tcp_flags = transport.tcp_flags.map(|flags| flags & !u16::from(absent_flags(number, last)));
+        }
+        header
+    }
+
     /// Where the transport header starts, in every segment: checksums start there.
     pub fn checksum_start(&self) -> usize {
         self.transport
@@ -214,13 +225,7 @@ impl<'a> SuperFrame<'a> {
         let sequence = u32::from_be_bytes([out[at], out[at + 1], out[at + 2], out[at + 3]]);
         let sequence = sequence.wrapping_add((number * self.size) as u32);
         out[at..at + 4].copy_from_slice(&sequence.to_be_bytes());
-        let flags = &mut out[self.transport + 13];
-        if !last {
-            *flags &= !(TCP_FIN | TCP_PSH);
-        }
-        if number > 0 {
-            *flags &= !TCP_CWR;
-        }
+        out[self.transport + 13] &= !absent_flags(number, last);
     }
 
     fn patch_checksum(&self, style: ChecksumStyle, out: &mut [u8]) {
@@ -239,6 +244,13 @@ impl<'a> SuperFrame<'a> {
             put_u16(out, at, checksum::finish(sum));
         }
     }
+}
+
+/// The flags of a super-frame that this segment has not.
+fn absent_flags(number: usize, last: bool) -> u8 {
+    let at_the_end = if last { 0 } else { TCP_FIN | TCP_PSH };
+    let at_the_start = if number == 0 { 0 } else { TCP_CWR };
+    at_the_end | at_the_start
 }
 
 const TCP_FIN: u8 = 0x01;
@@ -436,6 +448,7 @@ mod tests {
             let last = number == 2;
             assert_eq!((tcp.fin(), tcp.psh(), tcp.cwr()), (last, last, number == 0));
             assert!(tcp.ack());
+            assert_eq!(cut.header_of(number, &parse(LinkType::Ethernet, &frame)), parse(LinkType::Ethernet, part));
             assert_eq!(tcp.options().len(), 12);
         }
     }

@@ -63,11 +63,11 @@ impl FlowHash {
         FlowKey { flow: self.of_flow(header), source, destination }
     }
 
-    /// The mixing step over `words`, for tables.
+    /// The mixing step over `words`, six or more of them, for tables.
     #[inline]
-    pub(super) fn of_words(&self, words: &[u64; 6]) -> u64 {
+    pub(super) fn of_words<const N: usize>(&self, words: &[u64; N]) -> u64 {
         let first = self.mix(words[0] ^ words[2].rotate_left(32), words[1] ^ words[3].rotate_left(16));
-        self.mix(first ^ words[4], words[5])
+        words[6..].iter().fold(self.mix(first ^ words[4], words[5]), |hash, &word| self.mix(hash, word))
     }
 
     #[inline]

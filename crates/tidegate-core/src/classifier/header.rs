@@ -5,16 +5,26 @@ use crate::packet::{Colour, Ecn};
 /// The fields of a frame that rules look at. The parser fills it in, once per packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Header {
+    /// Bytes of the frame, from its first header to the end of its payload: what buffers and counters count.
+    pub length: u32,
+    /// Source address of the Ethernet frame.
+    pub source_mac: Option<[u8; 6]>,
+    /// Destination address of the Ethernet frame.
+    pub destination_mac: Option<[u8; 6]>,
     /// The Ethernet type of what the frame carries, after any VLAN tags (0x8847 for MPLS); below 0x600 for IEEE 802.3 lengths.
     pub ethernet_type: u16,
     /// VLAN identifier of the outermost tag.
     pub vlan: Option<u16>,
     /// Priority code point of the outermost VLAN tag, 0 to 7.
     pub vlan_priority: Option<u8>,
+    /// VLAN identifier of the second tag, counted from outside.
+    pub inner_vlan: Option<u16>,
     /// Outermost MPLS label.
     pub mpls_label: Option<u32>,
     /// Traffic class bits of the outermost MPLS label, 0 to 7.
     pub mpls_traffic_class: Option<u8>,
+    /// Flow label of IPv6, below 2^20.
+    pub flow_label: Option<u32>,
     /// The network layer.
     pub network: Network,
 }
@@ -101,4 +111,6 @@ pub struct Transport {
     /// Source and destination port of TCP, UDP, SCTP, UDP-Lite and DCCP; `None` where the frame holds none (later fragments, other
     /// protocols).
     pub ports: Option<(u16, u16)>,
+    /// The flags of TCP from FIN (1) to CWR (128) and AE (256); `None` where the frame holds none.
+    pub tcp_flags: Option<u16>,
 }

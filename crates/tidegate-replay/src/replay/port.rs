@@ -155,7 +155,9 @@ impl ReplayPort {
         let transition = Transition::prepare(port, setup);
         let classifier = transition.classifier().clone();
         watcher.recorder.expect(&classifier);
-        let classify = |Record { interface, data, .. }: &Record| classifier.classify(&parse(interfaces[*interface].link, data));
+        let classify = |&Record { interface, length, ref data, .. }: &Record| {
+            classifier.classify(&Header { length, ..parse(interfaces[interface].link, data) })
+        };
         let (switched, _) = port.switch(now, transition, |_, frame| Some(classify(&frame.record)), watcher);
         watcher.recorder.switched();
         switched

@@ -293,13 +293,16 @@ fn take_marked(rules: &mut Vec<Block<RuleTable>>) {
 /// The values of a rule without their places.
 fn fields(rule: &RuleTable) -> String {
     let RuleTable { dscp, ecn, protocol, source, destination, source_port, destination_port, fragment, vlan, vlan_priority, .. } = rule;
-    let RuleTable { ethernet_type, mpls_label, mpls_traffic_class, .. } = rule;
+    let RuleTable { ethernet_type, mpls_label, mpls_traffic_class, length, inner_vlan, source_mac, destination_mac, .. } = rule;
+    let RuleTable { flow_label, tcp_flags, not, .. } = rule;
     fn value<T: std::fmt::Debug>(at: &Option<At<T>>) -> String {
         format!("{:?};", at.as_ref().map(|at| &at.value))
     }
     let ends = value(source) + &value(destination) + &value(source_port) + &value(destination_port) + &value(protocol);
     let frame = value(vlan) + &value(vlan_priority) + &value(ethernet_type) + &value(mpls_label) + &value(mpls_traffic_class);
-    value(dscp) + &value(ecn) + &ends + &value(fragment) + &frame
+    let frame = frame + &value(length) + &value(inner_vlan) + &value(source_mac) + &value(destination_mac);
+    let exceptions: String = not.iter().flat_map(|rules| rules.value.iter().map(|rule| format!("not({})", fields(rule)))).collect();
+    value(dscp) + &value(ecn) + &ends + &value(fragment) + &frame + &value(flow_label) + &value(tcp_flags) + &exceptions
 }
 
 /// Carries marks in code points: within the packet's own class of assured forwarding, or within that of the service.

@@ -7,6 +7,7 @@ use crate::contract::Policing;
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::quantity::{NoBound, Picoseconds};
 use tidegate_bounds::source::{self, Pauses, Unlimited, rescaled};
+use tidegate_core::classifier::Classifier;
 use tidegate_core::policer::{Conformance, Contract, Violation};
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::shaper::ShapingContract;
@@ -85,6 +86,15 @@ pub(crate) fn lengths(source: &Source, longest: u32) -> Lengths {
         Source::Tcp(tcp) => (tcp.headers, tcp.frame()),
     };
     (least.min(longest), most.min(longest))
+}
+
+/// One length for each of the ranges that these classifiers tell apart, as far as packets of these lengths are in them.
+pub(crate) fn told_apart<'a>(classifiers: impl IntoIterator<Item = &'a Classifier>, (least, most): Lengths) -> Vec<u32> {
+    let steps = classifiers.into_iter().flat_map(Classifier::length_steps).filter(|&step| least < step && step <= most);
+    let mut lengths: Vec<u32> = std::iter::once(least).chain(steps).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    lengths
 }
 
 /// The curve of a source, captures excepted.

@@ -3,7 +3,7 @@
 //! Behind a port that sets code points by colour, packets of one flow may go on through different queues. Each such path is a strand, and all
 //! strands of a flow count, so that no packet is missed.
 
-use super::arrivals::{self, Lengths, Overheads};
+use super::arrivals::{self, Lengths, Overheads, told_apart};
 use super::queues::Queues;
 use crate::policy::Policy;
 use std::collections::hash_map::Entry;
@@ -89,7 +89,8 @@ pub(super) fn strands(ports: &mut Queues<'_>) -> Result<Vec<Strand>, String> {
         } else {
             shaped(flow, first.overhead(), lengths, &wire, || arrivals::of_source(&flow.source, &wire))
         };
-        for way in paths(ports, &flow.path, flow.header, flow.tagging.is_some(), code_points(&flow.source, &flow.header))? {
+        let seen = (code_points(&flow.source, &flow.header), lengths);
+        for way in paths(ports, &flow.path, flow.header, flow.tagging.is_some(), seen)? {
             strands.push(Strand { arrival: arrival.clone(), ..strand(&flow.path, way) });
         }
         if let Source::Tcp(tcp) = &flow.source {
@@ -98,7 +99,7 @@ pub(super) fn strands(ports: &mut Queues<'_>) -> Result<Vec<Strand>, String> {
             let requests =
                 if let Application::Transfers(Transfers { request: Some(bytes), .. }) = tcp.application { bytes } else { tcp.headers };
             let lengths = (tcp.headers.min(requests), ports.longest_frame(back[0]));
-            for way in paths(ports, back, reversed(&flow.header), false, &[Ecn::NotEct])? {
+            for way in paths(ports, back, reversed(&flow.header), false, (&[Ecn::NotEct], lengths))? {
                 let (arrival, wire) = (arrival.clone(), wire.clone());
                 strands.push(Strand { is_back: true, wire, lengths, arrival, ..strand(back, way) });
             }
@@ -133,7 +134,8 @@ fn of_capture(ports: &mut Queues<'_>, flow: &FlowSpec, capture: &Capture) -> Res
         let ways = match known.entry(packet.header) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                new.insert(paths(ports, &flow.path, packet.header, flow.tagging.is_some(), code_points(&flow.source, &packet.header))?)
+                let seen = (code_points(&flow.source, &packet.header), (packet.length, packet.length));
+                new.insert(paths(ports, &flow.path, packet.header, flow.tagging.is_some(), seen)?)
             }
         };
         for way in ways.iter() {
@@ -175,8 +177,14 @@ fn code_points(source: &Source, header: &Header) -> &'static [Ecn] {
     }
 }
 
-/// All ways that packets with this header, and each of these code points of congestion notification, may take.
-fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool, ecn: &[Ecn]) -> Result<Vec<Way>, String> {
+/// All ways that packets with this header, and each of these code points of congestion notification and lengths, may take.
+fn paths(
+    ports: &mut Queues<'_>,
+    path: &[LinkId],
+    header: Header,
+    tags: bool,
+    (ecn, lengths): (&[Ecn], Lengths),
+) -> Result<Vec<Way>, String> {
     let colour = Colour::of(&header);
     let colours = if tags { COLOURS.to_vec() } else { vec![colour] };
     let mut under_way: Vec<(Way, Header, Colour)> = colours.into_iter().map(|colour| (Way::default(), header, colour)).collect();
@@ -186,7 +194,10 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool, ec
         let mut next: Vec<(Way, Header, Colour)> = Vec::new();
         let reads_ecn = states.iter().any(|policy| policy.classifier().reads_ecn());
         let ecn = if reads_ecn { ecn } else { &[Ecn::NotEct] };
-        let seen = |header: Header| ecn.iter().map(move |&ecn| Header { network: header.network.with_ecn(ecn), ..header });
+        let lengths = told_apart(states.iter().map(|policy| policy.classifier()), lengths);
+        let cases: Vec<(Ecn, u32)> = ecn.iter().flat_map(|&ecn| lengths.iter().map(move |&length| (ecn, length))).collect();
+        let seen =
+            |header: Header| cases.iter().map(move |&(ecn, length)| Header { length, network: header.network.with_ecn(ecn), ..header });
         for (mut way, header, colour) in
             under_way.iter().flat_map(|(way, header, colour)| seen(*header).map(move |header| (way.clone(), header, *colour)))
         {
@@ -198,7 +209,7 @@ fn paths(ports: &mut Queues<'_>, path: &[LinkId], header: Header, tags: bool, ec
             let leaving = COLOURS.into_iter().filter(|&leaves| recolours || leaves == colour);
             for (leaves, policy) in leaving.flat_map(|leaves| states.iter().map(move |policy| (leaves, policy))) {
                 let remark = policy.remarks().of(class_and_queue(policy, &header).0, leaves);
-                let remarked = remark.of(Header { network: header.network.with_ecn(Ecn::NotEct), ..header });
+                let remarked = remark.of(Header { length: 0, network: header.network.with_ecn(Ecn::NotEct), ..header });
                 let decides = policy.classes.iter().any(|class| class.police.is_some()) && !carries_cells;
                 let keeps = carries_cells || (policy.remarks().is_empty() && !decides) || (tags && remark.dscp == CodePoint::Keep);
                 let way = (way.clone(), remarked, if keeps { leaves } else { Colour::of(&remarked) });

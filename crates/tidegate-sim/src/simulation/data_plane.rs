@@ -43,11 +43,11 @@ impl DataPlane<'_> {
         self.flows.routes.hops[cursor as usize]
     }
 
-    /// The hop, and the queue that a packet of this code point joins there.
+    /// The hop, and the queue that a packet of this code point and length joins there.
     #[inline]
-    fn hop_and_queue(&self, meta: PacketMeta) -> (Hop, Flow) {
+    fn hop_and_queue(&self, meta: PacketMeta, length: u32) -> (Hop, Flow) {
         let hop = self.hop(meta.cursor);
-        (hop, self.flows.routes.queue(hop, meta.ecn()))
+        (hop, self.flows.routes.queue(hop, meta.ecn(), length))
     }
 
     /// The first packet of a list reaches the far end of its link. Returns it if that is an end of its connection.
@@ -85,9 +85,9 @@ impl DataPlane<'_> {
         let port = match port {
             LinkPort::Fifo(port) => {
                 if packet.meta.is_ecn_capable() && packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above) {
-                    rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce), packet.length);
+                    rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
                 }
-                let queue = self.flows.routes.queue(hop, packet.meta.ecn());
+                let queue = self.flows.routes.queue(hop, packet.meta.ecn(), packet.length);
                 return match port.enqueue(now, queue, packet.length, packet.colour, &mut rest.meter) {
                     Ok((start, finish)) => self.transmit(link, packet.meta.ecn(), packet, start, finish),
                     Err(reason) => self.flows.drop_at_port(packet.meta, packet.length, reason),
@@ -99,9 +99,9 @@ impl DataPlane<'_> {
         match &mut port.kind {
             PortKind::Packets { port: packets, busy_until } => {
                 if packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above) {
-                    watch.meter.ce_marked(watch.flows.routes.queue(hop, Ecn::Ce), packet.length);
+                    watch.meter.ce_marked(watch.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
                 }
-                let (queue, key) = watch.flows.routes.queue_and_key(hop, packet.meta.ecn());
+                let (queue, key) = watch.flows.routes.queue_and_key(hop, packet.meta.ecn(), packet.length);
                 if let Some(admission) = &mut self.admission {
                     admission.renew(now, link, queue, packets);
                 }
@@ -117,7 +117,7 @@ impl DataPlane<'_> {
                 self.arrive_as_cells(now, pace, packet);
             }
             PortKind::Adapter(adapter) => {
-                let queue = watch.flows.routes.queue(hop, packet.meta.ecn());
+                let queue = watch.flows.routes.queue(hop, packet.meta.ecn(), packet.length);
                 adapter.arrive(now, queue, packet, rest.mark_above, &mut watch);
                 self.agenda.set_port(port.slot, adapter.next());
             }
@@ -131,9 +131,9 @@ impl DataPlane<'_> {
         let LinkState { port: LinkPort::Driven(port), rest, .. } = &mut self.links[hop.link as usize] else { return };
         let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
         if packet.meta.mark_if_congested(cells.port().occupancy().bytes(), rest.mark_above) {
-            rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce), packet.length);
+            rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
         }
-        let queue = self.flows.routes.queue(hop, packet.meta.ecn());
+        let queue = self.flows.routes.queue(hop, packet.meta.ecn(), packet.length);
         let InTransit { meta: tag, length, colour } = packet;
         cells.push(queue, Train { tag, length, colour, first: now, pace, goes_on });
         self.agenda.update_port(*slot, cells.next());
@@ -148,7 +148,8 @@ impl DataPlane<'_> {
         let transition = Transition::prepare(port, link.port.clone());
         rest.meter.expect(transition.classifier(), names);
         let routes = self.flows.routes;
-        let reclassify = |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hops[meta.cursor as usize], packet.ecn));
+        let reclassify =
+            |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hops[meta.cursor as usize], packet.ecn, packet.length));
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut watch);
         let wake = if port.occupancy().packets() > 0 { now.max(*busy_until) } else { NEVER };
@@ -173,7 +174,7 @@ impl DataPlane<'_> {
                     let packet = InTransit::from_port(&packet);
                     if let Some(admission) = &mut self.admission {
                         let hop = self.flows.routes.hops[packet.meta.cursor as usize];
-                        let queue = self.flows.routes.queue(hop, ecn);
+                        let queue = self.flows.routes.queue(hop, ecn, packet.length);
                         if hop.flow & BACK == 0 {
                             admission.measure(start, link, u64::from(hop.flow), 8 * packet.length);
                             if port.occupancy().flow_packets(queue) > 0 {
@@ -248,7 +249,7 @@ impl DataPlane<'_> {
             Fate::Whole { tag: mut meta, length, colour, is_congested, finish } => {
                 if is_congested {
                     // The queue is that of the code point with which it came.
-                    let (_, queue) = self.hop_and_queue(meta);
+                    let (_, queue) = self.hop_and_queue(meta, length);
                     if meta.mark() {
                         self.links[link].rest.meter.ce_marked(queue, length);
                     }
@@ -278,7 +279,7 @@ impl DataPlane<'_> {
     /// A cell is on its way to the next port of cells, as one of a whole packet or not.
     fn pass_cell(&mut self, link: usize, mut cell: Departure<PacketMeta>) {
         cell.tag.cursor += 1;
-        let ((hop, queue), next) = (self.hop_and_queue(cell.tag), self.hop(cell.tag.cursor + 1));
+        let ((hop, queue), next) = (self.hop_and_queue(cell.tag, cell.length), self.hop(cell.tag.cursor + 1));
         let at = cell.finish + self.links[link].propagation;
         let LinkPort::Driven(port) = &mut self.links[hop.link as usize].port else { return };
         let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
@@ -288,7 +289,7 @@ impl DataPlane<'_> {
 
     fn adapter_sent(&mut self, link: usize, cell: AdapterCell) {
         let AdapterCell { frame, number, cells, finish, is_last, is_whole } = cell;
-        let (cursor, colour) = self.crossing(link, frame.meta.ecn(), frame.meta.cursor, frame.colour);
+        let (cursor, colour) = self.crossing(link, (frame.meta.ecn(), frame.length), frame.meta.cursor, frame.colour);
         let InTransit { meta, length, .. } = frame;
         let hop = self.hop(cursor);
         if is_last && !is_whole {
@@ -309,17 +310,17 @@ impl DataPlane<'_> {
     /// Sends a packet that came with this code point along a link, to the next port or to its sink.
     #[inline]
     fn transmit(&mut self, link: usize, came: Ecn, packet: InTransit, start: u64, finish: u64) {
-        let (cursor, colour) = self.crossing(link, came, packet.meta.cursor, packet.colour);
+        let (cursor, colour) = self.crossing(link, (came, packet.length), packet.meta.cursor, packet.colour);
         // Where cells contend, the arrival of the first cell counts.
         let leaves = if self.hop(cursor).comes_as_cells { start + self.links[link].rest.pace } else { finish };
         self.forward(link, InTransit { colour, ..packet.at(cursor) }, leaves);
     }
 
-    /// The next hop of a packet that came with this code point and leaves in this colour, and its colour there.
+    /// The next hop of a packet that came with this code point and length and leaves in this colour, and its colour there.
     #[inline]
-    fn crossing(&self, link: usize, came: Ecn, cursor: u32, colour: Colour) -> (u32, Colour) {
+    fn crossing(&self, link: usize, (came, length): (Ecn, u32), cursor: u32, colour: Colour) -> (u32, Colour) {
         match &self.links[link].port {
-            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, came, colour),
+            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, came, length, colour),
             _ => (cursor + 1, colour),
         }
     }

@@ -8,7 +8,7 @@ use crate::experiment::Experiment;
 use crate::id::LinkId;
 use crate::network::Network;
 use crate::random::Stream;
-use crate::route::Routes;
+use crate::route::{Routes, Variant};
 use crate::statistics::TimeWeighted;
 use crate::time::NEVER;
 use std::cmp::Reverse;
@@ -422,11 +422,11 @@ impl<'a> Signalling<'a> {
 
 /// The queue of a flow's packets at this place of its path.
 fn queue_at(routes: &Routes, flow: usize, place: usize) -> Flow {
-    let mut cursor = routes.variants[routes.first_variant[flow] as usize].cursor;
+    let Variant { mut cursor, length, .. } = routes.variants[routes.first_variant[flow] as usize];
     for _ in 0..place {
-        cursor = routes.crossing(cursor, Ecn::NotEct, Colour::Green).0;
+        cursor = routes.crossing(cursor, Ecn::NotEct, length, Colour::Green).0;
     }
-    routes.queue(routes.hops[cursor as usize], Ecn::NotEct)
+    routes.queue(routes.hops[cursor as usize], Ecn::NotEct, length)
 }
 
 fn exponential(stream: &mut Stream, mean: Duration) -> u64 {

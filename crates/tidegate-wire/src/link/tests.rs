@@ -50,9 +50,10 @@ fn ethernet_with_everything_in_between() {
     for tag in [0x8100u16, 0x88a8, 0x9100, 0x9200] {
         let [high, low] = tag.to_be_bytes();
         let outer: &[u8] = &[high, low, 0xa0, 100];
-        for inside in [&[8, 0][..], &[0x81, 0, 0, 7, 8, 0], &[0x92, 0, 0, 7, 0x81, 0, 0, 8, 8, 0]] {
+        for (inside, inner) in [(&[8, 0][..], None), (&[0x81, 0, 0, 7, 8, 0], Some(7)), (&[0x92, 0, 0, 9, 0x81, 0, 0, 8, 8, 0], Some(9))] {
             let header = check(1, &ethernet(&[outer, inside]));
             assert_eq!((header.ethernet_type, header.vlan, header.vlan_priority), (0x0800, Some(100), Some(5)));
+            assert_eq!((header.inner_vlan, header.source_mac, header.destination_mac), (inner, Some([2; 6]), Some([2; 6])));
         }
         assert_eq!(check(1, &ethernet(&[outer, &[0x88, 0x64], &PPPOE])).vlan, Some(100));
         assert_eq!(check(1, &ethernet(&[outer, &[0, 36], &SNAP])).vlan, Some(100));
@@ -142,7 +143,7 @@ fn what_is_no_readable_data_is_not_read() {
     hidden(1, &ethernet(&[&[0x88, 0x63], &PPPOE]));
     hidden(9, &frame(&[&[0xff, 3, 0xc0, 0x21]])); // link control
     hidden(192, &frame(&[&[0, 0, 8, 0, 192, 0, 0, 0], &[0, 0, 8, 0, 101, 0, 0, 0]])); // a header in itself
-    assert_eq!(parse(LinkType::from_number(147), &PACKET), Header::default());
+    assert_eq!(parse(LinkType::from_number(147), &PACKET), Header { length: 28, ..Header::default() });
 }
 
 #[test]
