@@ -278,15 +278,25 @@ impl fmt::Debug for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The candidate closest to `written`, if one is close enough.
+/// The candidate that `written` is a slip of, if there is one: the closest, if it is close enough.
 pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase().replace('-', "_");
     candidates
         .into_iter()
         .map(|candidate| (distance(&written, &candidate.to_lowercase().replace('-', "_")), candidate))
-        .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(written.chars().count()).div_ceil(3))
+        .filter(|&(distance, candidate)| distance <= most_slips(candidate.chars().count().max(written.chars().count())))
         .min_by_key(|found| found.0)
         .map(|found| found.1)
+}
+
+/// The most slips in a word of this length. With more it is another word: `source_mac` is no `source`.
+fn most_slips(length: usize) -> usize {
+    match length {
+        0..=2 => 0,
+        3..=5 => 1,
+        6..=11 => 2,
+        _ => 3,
+    }
 }
 
 /// Adds the name that was probably meant, or all of them.

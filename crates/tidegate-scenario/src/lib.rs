@@ -99,6 +99,7 @@ mod service;
 mod slots;
 mod source;
 mod structure;
+mod synonyms;
 mod tcp;
 mod text;
 mod tree;

@@ -4,6 +4,7 @@
 
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::leaves::check;
+use crate::synonyms::known_elsewhere;
 use crate::value::{LEAF, Leaf, Name, Scalar};
 use serde_json::Value;
 use toml::Spanned;
@@ -100,7 +101,8 @@ impl Judge<'_> {
             }
             (Some("array"), found) => {
                 let mut finding = Diagnostic::error(value.span(), format!("{path}: expected a list, not {}", scalar(found)));
-                if found.is_table() {
+                let have_names = resolve(&schema["items"], self.definitions)["properties"].get("name").is_some();
+                if found.is_table() && have_names {
                     finding =
                         finding.help(format!("there can be several of it: write [[{path}]] with double brackets, and give each a `name`"));
                 } else {
@@ -128,7 +130,7 @@ impl Judge<'_> {
                 }
                 self.value(value, rest, &dotted(name));
             } else if !open {
-                self.unknown(name, key.span(), properties, path);
+                self.unknown(name, key.span(), properties, table, path);
             }
         }
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -139,14 +141,22 @@ impl Judge<'_> {
         }
     }
 
-    fn unknown(&mut self, name: &str, span: Span, properties: &serde_json::Map<String, Value>, path: &str) {
+    fn unknown(&mut self, name: &str, span: Span, properties: &serde_json::Map<String, Value>, table: &DeTable<'_>, path: &str) {
         let place = if path.is_empty() { "the file's top level".to_owned() } else { path.to_owned() };
         let finding = Diagnostic::error(span, format!("unknown key `{name}` in {place}"));
         let mut keys: Vec<&str> = properties.keys().map(String::as_str).collect();
         keys.sort_unstable();
-        self.findings.push(match closest(name, keys.iter().copied()) {
-            Some(key) => finding.help(format!("did you mean `{key}`?")),
-            None => finding.help(format!("known here: {}", alternatives(keys).replace(" or ", " and "))),
+        // A key that the table has already cannot be meant.
+        let free = || keys.iter().copied().filter(|key| !table.contains_key(*key));
+        let mut meant = known_elsewhere(name, free());
+        if meant.is_empty() {
+            meant.extend(closest(name, free()));
+        }
+        let given = known_elsewhere(name, keys.iter().copied()).into_iter().chain(closest(name, keys.iter().copied())).next();
+        self.findings.push(match (meant.is_empty(), given) {
+            (false, _) => finding.help(format!("did you mean {}?", alternatives(meant))),
+            (true, Some(given)) => finding.help(format!("`{given}` is given already")),
+            (true, None) => finding.help(format!("known here: {}", alternatives(keys).replace(" or ", " and "))),
         });
     }
 }

@@ -39,5 +39,10 @@ fn slips_are_recognised_and_other_words_are_not() {
     assert_eq!(closest("Rate", keys), Some("rate"));
     assert_eq!(closest("strict_priority", keys), Some("strict-priority"));
     assert_eq!(closest("burst", keys), None);
+    for (written, meant) in [("rat", Some("rate")), ("rates", Some("rate")), ("priorty", Some("priority")), ("up", None), ("prio", None)] {
+        assert_eq!(closest(written, keys), meant, "{written}");
+    }
+    assert_eq!(closest("source_mac", ["source", "source_port", "destination"]), None);
+    assert_eq!(closest("destnation_prot", ["source_port", "destination_port", "destination"]), Some("destination_port"));
     assert_eq!(alternatives(keys), "`weight`, `priority`, `rate` or `strict-priority`");
 }
