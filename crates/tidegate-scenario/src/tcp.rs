@@ -36,7 +36,7 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     tcp.after_idle = table.after_idle.as_ref().map_or(tcp.after_idle, |at| at.value.0);
     tcp.limited_transmit = flag(&table.limited_transmit, tcp.limited_transmit);
     tcp.halves_pipe = flag(&table.halve_pipe, tcp.halves_pipe);
-    recovery_aids(table, &mut tcp, findings);
+    switches(table, &mut tcp, findings);
     tcp.handshake = flag(&table.handshake, tcp.handshake);
     tcp.ecn = table.ecn.as_ref().map_or(tcp.congestion.default_ecn(), |at| at.value.0);
     tcp.start_within = time(&table.start_within, tcp.start_within);
@@ -46,16 +46,19 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     Some(tcp)
 }
 
-/// What helps the recovery, where it has an effect.
-fn recovery_aids(table: &SourceTable, tcp: &mut Tcp, findings: &mut Vec<Diagnostic>) {
+/// The switches of congestion control and recovery, where they have an effect.
+fn switches(table: &SourceTable, tcp: &mut Tcp, findings: &mut Vec<Diagnostic>) {
     // RFC 9438 recommends it for CUBIC; Linux has it for no other.
     tcp.hystart &= tcp.congestion == CongestionKind::Cubic;
     let (prr, hystart, probe) = (tcp.allows_prr(), tcp.allows_hystart(), tcp.allows_tail_loss_probe());
+    let (dsack, fallback) = (tcp.allows_dsack(), tcp.allows_classic_fallback());
     let with = format!("congestion = \"{}\" and recovery = \"{}\"", tcp.congestion.name(), tcp.recovery.name());
     for (key, at, is_effective, usual, needs) in [
         ("prr", &table.prr, prr, &mut tcp.prr, "recovery = \"rack\" or \"sack\", and a congestion control that does not measure"),
         ("hystart", &table.hystart, hystart, &mut tcp.hystart, "recovery = \"rack\", and a congestion control that does not measure"),
         ("tail_loss_probe", &table.tail_loss_probe, probe, &mut tcp.tail_loss_probe, "recovery = \"rack\""),
+        ("dsack", &table.dsack, dsack, &mut tcp.dsack, "recovery = \"rack\""),
+        ("classic_fallback", &table.classic_fallback, fallback, &mut tcp.classic_fallback, "congestion = \"prague\""),
     ] {
         let is_wanted = at.as_ref().map_or(*usual, |at| at.value);
         *usual = is_wanted && is_effective;

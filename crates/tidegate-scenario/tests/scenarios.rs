@@ -147,6 +147,7 @@ fn connections_recover_as_they_do_today_unless_a_file_says_otherwise() {
         let scenario = parse_str("file.toml", &text).unwrap();
         let network = &scenario.variants[0].simulation.as_ref().unwrap().network;
         let Source::Tcp(tcp) = &network.flows[0].source else { panic!("no connection") };
+        assert_eq!(tcp.dsack, tcp.recovery.name() == "rack" && !source.contains("dsack = false"));
         let aids = [tcp.prr, tcp.hystart, tcp.tail_loss_probe];
         (tcp.recovery.name(), tcp.timer.kind.name(), tcp.after_idle.name(), tcp.growth.name(), aids)
     };
@@ -156,6 +157,7 @@ fn connections_recover_as_they_do_today_unless_a_file_says_otherwise() {
     assert_eq!(recovery(", congestion = \"bbr\""), ("rack", "linux", "linux", "rfc5681", [false, false, true]));
     assert_eq!(recovery(", congestion = \"bbr\", recovery = \"sack\"").4, [false, false, false]);
     assert_eq!(recovery(", recovery = \"sack\", timer = \"rfc6298\""), ("sack", "rfc6298", "linux", "rfc5681", [true, false, false]));
+    recovery(", dsack = false");
     assert_eq!(recovery(", recovery = \"newreno\"").4, [false, false, false]);
     assert_eq!(recovery(", after_idle = \"keep\", growth = \"per-ack\"").2, "keep");
 }

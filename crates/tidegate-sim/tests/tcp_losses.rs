@@ -1,10 +1,11 @@
-//! What the aids of a connection are worth in a network: HyStart++, tail loss probes, proportional rate reduction.
+//! What the aids of a connection are worth in a network: HyStart++, tail loss probes, proportional rate reduction, reports of duplicates.
 
 mod networks;
 
 use networks::dumbbell::fifo_of_bytes;
 use networks::{flow, link, random_loss};
 use tidegate_core::units::Duration;
+use tidegate_link::Disturbance;
 use tidegate_sim::tcp::{Application, RecoveryKind, Tcp, TransferSize, Transfers};
 use tidegate_sim::{Control, Experiment, Holding, LinkId, Network, Outcome, Source, run};
 
@@ -78,4 +79,25 @@ fn nothing_is_sent_again_that_has_not_been_lost() {
         let (sent, lost) = (tcp.retransmissions, dropped(&outcome));
         assert!(lost > 100 && sent >= lost && sent <= lost + lost / 50, "{} {prr}: {sent} for {lost}", recovery.name());
     }
+}
+
+#[test]
+fn reports_of_duplicates_teach_a_sender_to_wait_for_late_segments() {
+    // Of a hundred segments one is late by two others, and one by 20 ms: more than a quarter of the round trip, and less than two.
+    let over = |dsack| {
+        let mut network = path(1_000_000, 0.0, Tcp { dsack, ..today() });
+        network.nodes.push("c".into());
+        network.links.push(link("on", 1, 2, Duration::ZERO, fifo_of_bytes(100_000_000, 1_000_000)));
+        network.links.push(link("from", 2, 1, Duration::ZERO, fifo_of_bytes(100_000_000, 1_000_000)));
+        network.flows[0].path = vec![LinkId(0), LinkId(2)];
+        let Source::Tcp(tcp) = &mut network.flows[0].source else { unreachable!() };
+        tcp.reverse_path = vec![LinkId(3), LinkId(1)];
+        network.links[0].impairment.disturbance = Disturbance::new(10_000_000, Duration::from_milliseconds(20), 0, 1);
+        network.links[2].impairment.disturbance = Disturbance::new(10_000_000, Duration::from_microseconds(250), 0, 2);
+        let outcome = simulate(&network, 30);
+        let tcp = outcome.flows[0].tcp.as_ref().unwrap();
+        (tcp.retransmissions, tcp.goodput_bps.mean)
+    };
+    let (with, without) = (over(true), over(false));
+    assert!(with.0 * 2 < without.0 && with.1 > 10.0 * without.1, "{with:?} {without:?}");
 }

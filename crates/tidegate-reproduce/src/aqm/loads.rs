@@ -158,8 +158,8 @@ fn gates(rows: &[Row], loads: &[usize]) -> Vec<Gate> {
         Gate::at_least("step: the same", "of the link", rows.iter().filter(|row| row.name == "step").map(least).fold(1.0, f64::min), 0.85),
         Gate::at_least("none: least 99 % of the delay", "ms", of("none", delays).into_iter().fold(f64::MAX, f64::min), 280.0),
         Gate::all_at_most("codel, step: largest 99 % of the delay", "ms", largest(&["codel", "step"], delays), 70.0),
-        Gate::all_at_most("pie, red, dualpi2: the same", "ms", largest(&["pie", "red", "dualpi2"], delays), 36.0),
-        Gate::all_at_most("cobalt, adaptive-red: the same", "ms", largest(&["cobalt", "adaptive-red"], delays), 30.0),
+        Gate::all_at_most("pie, red, dualpi2, cobalt: the same", "ms", largest(&["pie", "red", "dualpi2", "cobalt"], delays), 36.0),
+        Gate::all_at_most("adaptive-red: the same", "ms", largest(&["adaptive-red"], delays), 25.0),
         Gate::all_at_most(
             "fq-codel, fq-pie: 99 % of the call's delay, up to 32 connections",
             "ms",

@@ -63,6 +63,7 @@ impl Sender {
             prr: true,
             hystart: true,
             tail_loss_probe: true,
+            dsack: true,
             handshake: true,
             ecn: self.ecn,
             start_within: Duration::from_milliseconds(500),

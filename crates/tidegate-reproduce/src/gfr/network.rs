@@ -104,6 +104,7 @@ impl Hosts {
             prr: false,
             hystart: false,
             tail_loss_probe: false,
+            dsack: false,
             ecn: EcnMode::Off,
             growth: Growth::Rfc5681,
             after_idle: AfterIdle::Rfc5681,

@@ -312,6 +312,7 @@ impl Case {
             prr: false,
             hystart: false,
             tail_loss_probe: false,
+            dsack: false,
             handshake: false,
             ecn: EcnMode::Off,
             start_within: Duration::from_seconds(1),

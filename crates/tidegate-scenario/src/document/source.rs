@@ -155,6 +155,10 @@ source_table! {
         /// For `tcp` with `recovery = "rack"`: whether a segment is sent early where acknowledgements stop (RFC 8985).
         #[schemars(extend("default" = "true where it has an effect", "examples" = [false]))]
         pub tail_loss_probe: Option<At<bool>>,
+        /// For `tcp` with `recovery = "rack"`: whether acknowledgements report segments that come twice (RFC 2883). The sender then waits longer
+        /// for late segments (RFC 8985).
+        #[schemars(extend("default" = "true where it has an effect", "examples" = [false]))]
+        pub dsack: Option<At<bool>>,
         /// For `tcp`: whether a connection begins with a packet there and one back.
         #[schemars(extend("default" = true))]
         pub handshake: Option<At<bool>>,
@@ -162,6 +166,9 @@ source_table! {
         /// `aqm` of a class marks, and `mark_above` of a link.
         #[schemars(extend("default" = "off; `dctcp` and `l4s` for `congestion = \"dctcp\"` and `\"prague\"`", "examples" = ["l4s"]))]
         pub ecn: Option<At<EcnName>>,
+        /// For `tcp` with `congestion = "prague"`: whether a mark reduces the window as it does CUBIC's where round trips vary as in a classic queue.
+        #[schemars(extend("default" = false))]
+        pub classic_fallback: Option<At<bool>>,
         /// For `tcp`: the most by which the start is put off, at random, so that several connections are not in step.
         #[schemars(extend("default" = "0 s", "examples" = ["100 ms"]))]
         pub start_within: Option<At<Duration>>,

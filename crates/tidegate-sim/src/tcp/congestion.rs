@@ -11,6 +11,7 @@ use super::flight::Flight;
 
 mod bbr;
 mod bbr3;
+mod classic_queue;
 mod cubic;
 mod dctcp;
 mod mark_average;
@@ -36,6 +37,12 @@ pub(crate) trait CongestionControl {
 
     /// The retransmission timer fires: the new slow start threshold in bytes, at least two segments.
     fn on_rto(&mut self, flight: &Flight) -> u64;
+
+    /// A retransmission is lost: a second signal, by which a window of `window` bytes goes down once more (RFC 5681, section 4.3). The new slow
+    /// start threshold in bytes, at least two segments; `None` if losses are judged by [`CongestionControl::on_rate_sample`].
+    fn on_lost_retransmission(&mut self, flight: &Flight, window: u64) -> Option<u64> {
+        Some((window / 2).max(2 * flight.segment))
+    }
 
     /// The receiver echoes a congestion mark, the first in a window of data: the new window in bytes, at least two segments; `None` if it is too
     /// early for another reduction.
@@ -126,6 +133,7 @@ forward! {
     change on_ack(now: u64, flight: &mut Flight, acked: u64) -> ();
     change on_loss(flight: &Flight) -> u64;
     change on_rto(flight: &Flight) -> u64;
+    change on_lost_retransmission(flight: &Flight, window: u64) -> Option<u64>;
     change on_ecn(flight: &Flight) -> Option<u64>;
     change on_feedback(now: u64, flight: &Flight, feedback: &Feedback) -> ();
     change on_restart(now: u64, flight: &mut Flight) -> ();

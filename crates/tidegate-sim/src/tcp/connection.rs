@@ -102,7 +102,7 @@ impl<'a> Connection<'a> {
         Connection {
             tcp,
             sender: Sender::new(tcp, phase),
-            receiver: Receiver::new(tcp.recovery.is_selective(), delay, tcp.ecn),
+            receiver: Receiver::new(tcp.recovery.is_selective(), tcp.dsack && tcp.allows_dsack(), delay, tcp.ecn),
             stream,
             phase,
             stop,

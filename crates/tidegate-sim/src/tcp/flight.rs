@@ -36,12 +36,16 @@ pub(crate) struct Flight {
     pub halves_pipe: bool,
     /// How far an acknowledgement of several segments lets the window grow.
     pub growth: Growth,
+    /// Whether a congestion control that scales falls back to what RFC 3168 asks for where it finds a classic queue.
+    pub falls_back: bool,
     /// A segment to be sent again before anything else, whatever the window.
     pub resend: Option<u64>,
     /// What selective acknowledgements have reported.
     pub board: Scoreboard,
     /// The last round-trip time that was measured, in picoseconds; 0 before the first.
     pub round_trip: u64,
+    /// The smoothed round-trip time of the retransmission timer, in picoseconds; 0 before the first.
+    pub smoothed_round_trip: u64,
     /// The round-trip time that the acknowledgement under way has measured.
     pub sample: Option<u64>,
     /// Ends the first slow start where round trips grow, if it is in use and that slow start goes on.

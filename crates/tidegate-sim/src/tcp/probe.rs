@@ -8,8 +8,8 @@
 //!
 //! **Cost.** A few comparisons per acknowledgement and per new segment.
 //!
-//! **Deviations.** The receiver sends no DSACK. An acknowledgement without news or reports shows that both the probe and its original have
-//! come, as for receivers without DSACK.
+//! **Deviations.** None known. Where the receiver reports no duplicates, an acknowledgement without news or reports shows that both the probe and
+//! its original have come.
 
 use super::flight::Flight;
 use super::segment::Ack;
@@ -91,8 +91,9 @@ impl Probe {
         if self.end == 0 || ack.next < self.end {
             return false;
         }
-        let has_repaired = self.is_retransmission && ack.next > self.end;
-        if !self.is_retransmission || has_repaired || (ack.next == una && ack.count == 0) {
+        let has_come_twice = ack.duplicate() == Some((self.end - 1, self.end));
+        let has_repaired = self.is_retransmission && !has_come_twice && ack.next > self.end;
+        if !self.is_retransmission || has_come_twice || has_repaired || (ack.next == una && ack.count == 0) {
             self.end = 0;
         }
         has_repaired

@@ -1,7 +1,7 @@
 //! The receiving end: what has arrived, in order and out of order, and when it is acknowledged.
 //!
-//! **Source.** RFC 5681, section 4.2 (when to acknowledge); RFC 2018, section 4 (which blocks to report, and in which order); RFC 3168,
-//! section 6.1.3, and [`super::ecn`] (echoing congestion).
+//! **Source.** RFC 5681, section 4.2 (when to acknowledge); RFC 2018, section 4 (which blocks to report, and in which order); RFC 2883,
+//! section 4 (segments that come twice); RFC 3168, section 6.1.3, and [`super::ecn`] (echoing congestion).
 //!
 //! **State.** The next segment expected, the runs of segments beyond it, and the last few that were reported first.
 //!
@@ -31,11 +31,15 @@ pub(crate) struct Receiver {
     waiting: u32,
     deadline: u64,
     selective: bool,
+    /// Whether segments that come twice are reported, and the one that has just done so.
+    reports_duplicates: bool,
+    duplicate: Option<u64>,
     echo: Echo,
 }
 
 impl Receiver {
-    pub(crate) fn new(selective: bool, delay: u64, ecn: EcnMode) -> Receiver {
+    /// `delay` in picoseconds. Acknowledgements report runs beyond gaps if `selective`, and segments that come twice if `reports_duplicates`.
+    pub(crate) fn new(selective: bool, reports_duplicates: bool, delay: u64, ecn: EcnMode) -> Receiver {
         Receiver {
             next: 1,
             runs: VecDeque::new(),
@@ -45,6 +49,8 @@ impl Receiver {
             waiting: 0,
             deadline: NEVER,
             selective,
+            reports_duplicates,
+            duplicate: None,
             echo: Echo::new(ecn),
         }
     }
@@ -105,12 +111,13 @@ impl Receiver {
     #[cold]
     fn out_of_order(&mut self, number: u64, length: u32) {
         if number < self.next {
+            self.duplicate = Some(number);
             return;
         }
         // The first run that ends at the segment or behind it.
         let at = self.runs.partition_point(|run| run.1 < number);
         match self.runs.get(at).copied() {
-            Some((first, end)) if first <= number && number < end => {}
+            Some((first, end)) if first <= number && number < end => self.duplicate = Some(number),
             Some((first, end)) if end == number || first == number + 1 => {
                 let grown = (first.min(number), end.max(number + 1));
                 self.runs[at] = grown;
@@ -158,17 +165,23 @@ impl Receiver {
         self.deadline = NEVER;
         let mut ack = Ack { next: self.next, ..Ack::default() };
         self.echo.write(&mut ack);
+        let duplicate = self.duplicate.take().filter(|_| self.reports_duplicates);
+        if let Some(number) = duplicate {
+            (ack.blocks[0], ack.count) = ((number, number + 1), 1);
+        }
         if self.selective && !self.runs.is_empty() {
             self.report(&mut ack);
         }
         ack
     }
 
+    /// Adds the runs, the latest first, behind what the acknowledgement reports already.
     fn report(&self, ack: &mut Ack) {
+        let first = ack.count as usize;
         for &number in self.recent.iter().take_while(|&&number| number != 0) {
             // A delivered segment is in no run.
             if let Some(run) = self.run_of(number)
-                && !ack.blocks[..ack.count as usize].contains(&run)
+                && !ack.blocks[first..ack.count as usize].contains(&run)
                 && (ack.count as usize) < MAX_SACK_BLOCKS
             {
                 ack.blocks[ack.count as usize] = run;

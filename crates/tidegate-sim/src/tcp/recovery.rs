@@ -93,8 +93,11 @@ pub(crate) trait LossRecovery {
     }
 
     /// All reports of an acknowledgement are delivered, and `una` has advanced; nothing else has been done about it. `is_recovering` from a
-    /// loss or timeout to the end of its recovery.
-    fn on_reports(&mut self, _now: u64, _flight: &Flight, _is_recovering: bool) {}
+    /// loss or timeout to the end of its recovery; `is_duplicate` if it reports a segment that has come twice.
+    fn on_reports(&mut self, _now: u64, _flight: &Flight, _is_recovering: bool, _is_duplicate: bool) {}
+
+    /// All that was in flight when the last recovery or timeout began is acknowledged.
+    fn on_repaired(&mut self) {}
 
     /// When segments that may only be late count as lost, or [`NEVER`].
     fn deadline(&self) -> u64 {
@@ -105,6 +108,12 @@ pub(crate) trait LossRecovery {
     fn on_deadline(&mut self, _now: u64, _flight: &Flight, _is_recovering: bool) {}
 
     fn on_rto(&mut self, _now: u64, _flight: &Flight) {}
+
+    /// True if a segment has been found lost, since the last call, whose last transmission repeats it and follows the last recovery or timeout that
+    /// has begun.
+    fn has_lost_again(&mut self) -> bool {
+        false
+    }
 
     /// True if the `nth` partial acknowledgement of a recovery restarts the retransmission timer.
     fn restarts_timer(&self, _nth: u32) -> bool {
@@ -164,7 +173,9 @@ forward! {
     change on_sent(now: u64, segment: u64) -> ();
     change on_delivered(now: u64, segment: u64) -> ();
     change round_trip() -> Option<u64>;
-    change on_reports(now: u64, flight: &Flight, is_recovering: bool) -> ();
+    change on_reports(now: u64, flight: &Flight, is_recovering: bool, is_duplicate: bool) -> ();
+    change on_repaired() -> ();
     change on_deadline(now: u64, flight: &Flight, is_recovering: bool) -> ();
     change on_rto(now: u64, flight: &Flight) -> ();
+    change has_lost_again() -> bool;
 }

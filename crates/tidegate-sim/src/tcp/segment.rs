@@ -26,7 +26,7 @@ pub(crate) struct Segment {
 pub(crate) struct Ack {
     /// The segment that the receiver expects next.
     pub next: u64,
-    /// Runs of segments received beyond it (RFC 2018), the end exclusive.
+    /// Runs of segments received beyond it (RFC 2018), the end exclusive. The first may be a segment that has come twice (RFC 2883).
     pub blocks: [(u64, u64); MAX_SACK_BLOCKS],
     /// The number of blocks.
     pub count: u32,
@@ -37,6 +37,18 @@ pub(crate) struct Ack {
 }
 
 impl Ack {
+    /// The segment that has come twice, and the one behind it: RFC 2883, section 4, knows it by its place.
+    pub(crate) fn duplicate(&self) -> Option<(u64, u64)> {
+        let [first, second, _] = self.blocks;
+        let is_known = first.0 < self.next || (self.count > 1 && second.0 <= first.0 && first.1 <= second.1);
+        (self.count > 0 && is_known).then_some(first)
+    }
+
+    /// The runs of segments received beyond the next one.
+    pub(crate) fn runs(&self) -> &[(u64, u64)] {
+        &self.blocks[usize::from(self.duplicate().is_some())..self.count as usize]
+    }
+
     /// Bytes of TCP options: two of kind and length and eight per block, padded to whole words of four.
     pub(crate) fn option_bytes(&self) -> u32 {
         if self.count == 0 { 0 } else { 4 + 8 * self.count }

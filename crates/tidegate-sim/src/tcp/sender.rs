@@ -112,9 +112,11 @@ impl Sender {
             recover: 0,
             halves_pipe: tcp.halves_pipe,
             growth: tcp.growth,
+            falls_back: tcp.classic_fallback,
             resend: None,
             board: Scoreboard::new(window / segment),
             round_trip: 0,
+            smoothed_round_trip: 0,
             sample: None,
             hystart: (tcp.hystart && tcp.allows_hystart()).then(|| Box::new(HyStart::new())),
             is_idle: true,
@@ -251,7 +253,7 @@ impl Sender {
         }
         let mut news = 0;
         if self.selective {
-            for &(from, to) in &ack.blocks[..ack.count as usize] {
+            for &(from, to) in ack.runs() {
                 let (from, to) = (from.max(next + 1), to.min(self.flight.max));
                 if from < to {
                     news += self.flight.board.mark(next, from, to);
@@ -260,7 +262,7 @@ impl Sender {
         }
         let delivered = past.map_or(0, |(known, ..)| next + self.flight.board.sacked() - known);
         if self.tracks {
-            self.recovery.on_reports(now, &self.flight, self.phase != Phase::Open);
+            self.recovery.on_reports(now, &self.flight, self.phase != Phase::Open, ack.duplicate().is_some());
             if let Some(round_trip) = self.recovery.round_trip() {
                 // A measurement does not move a timer that runs.
                 let before = self.timeout();
@@ -278,6 +280,9 @@ impl Sender {
             }
         } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
             self.on_duplicate_ack(now, news);
+        }
+        if self.phase != Phase::Open && self.recovery.has_lost_again() {
+            self.on_lost_retransmission(now, delivered);
         }
         if self.phase == Phase::Recovery
             && let Some((_, found, recoveries)) = past
@@ -314,9 +319,10 @@ impl Sender {
         };
         report(flight.una, ack.next);
         // In the order of sending: a segment below one that has come before was reordered.
-        let mut blocks = ack.blocks;
-        blocks[..ack.count as usize].sort_unstable();
-        for &(from, to) in &blocks[..ack.count as usize] {
+        let (mut blocks, end) = (ack.blocks, ack.count as usize);
+        let runs = &mut blocks[end - ack.runs().len()..end];
+        runs.sort_unstable();
+        for &mut (from, to) in runs {
             report(from.max(ack.next + 1), to.min(flight.max));
         }
         in_flight
@@ -358,6 +364,7 @@ impl Sender {
                         if self.reduction.is_some() {
                             flight.cwnd = flight.ssthresh;
                         }
+                        self.recovery.on_repaired();
                         self.phase = Phase::Open;
                         flight.resend = None;
                         flight.nxt = flight.nxt.max(flight.una);
@@ -368,6 +375,7 @@ impl Sender {
             }
             Phase::Open | Phase::Timeout => {
                 if self.phase == Phase::Timeout && flight.una >= flight.recover {
+                    self.recovery.on_repaired();
                     self.phase = Phase::Open;
                 }
                 // A window that the application does not fill measures nothing.
@@ -388,6 +396,7 @@ impl Sender {
         self.timer.on_rtt_sample(sent, now);
         self.timed = (0, 0);
         self.flight.round_trip = now - sent;
+        self.flight.smoothed_round_trip = self.timer.smoothed();
         self.flight.sample = Some(now - sent);
         self.counts.measure(now - sent);
     }
@@ -415,8 +424,7 @@ impl Sender {
     fn delivered_by(&self, ack: &Ack) -> u64 {
         let flight = &self.flight;
         let new = |from: u64, to: u64| if from < to { to - from - flight.board.sacked_between(from, to) } else { 0 };
-        let blocks = ack.blocks[..ack.count as usize].iter();
-        new(flight.una, ack.next) + blocks.map(|&(from, to)| new(from.max(ack.next + 1), to.min(flight.max))).sum::<u64>()
+        new(flight.una, ack.next) + ack.runs().iter().map(|&(from, to)| new(from.max(ack.next + 1), to.min(flight.max))).sum::<u64>()
     }
 
     /// The receiver echoes a congestion mark: the reaction is that to a loss, at most once per window, without retransmission.

@@ -59,10 +59,14 @@ pub struct Tcp {
     pub hystart: bool,
     /// Whether a segment is sent early where acknowledgements stop (RFC 8985, section 7), with recoveries that learn of every transmission.
     pub tail_loss_probe: bool,
+    /// Whether acknowledgements report segments that come twice (RFC 2883), with recoveries that learn of every transmission.
+    pub dsack: bool,
     /// Whether a connection begins with a packet in each direction before any data.
     pub handshake: bool,
     /// Whether the network may mark segments in place of a loss, and how marks are echoed.
     pub ecn: EcnMode,
+    /// Whether `prague` reduces its window as CUBIC does where the queue that marks seems to be a classic one. Without effect on others.
+    pub classic_fallback: bool,
     /// The longest random delay of the start, which keeps several connections out of step.
     pub start_within: Duration,
     /// The least time from the decision to send a segment to its arrival at the first port.
@@ -96,8 +100,10 @@ impl Tcp {
             prr: true,
             hystart: true,
             tail_loss_probe: true,
+            dsack: true,
             handshake: true,
             ecn: EcnMode::Off,
+            classic_fallback: false,
             start_within: Duration::ZERO,
             processing: Duration::ZERO,
             jitter: Duration::ZERO,
@@ -118,6 +124,16 @@ impl Tcp {
     /// Whether [`Tcp::tail_loss_probe`] has an effect with this recovery.
     pub fn allows_tail_loss_probe(&self) -> bool {
         self.recovery.tracks()
+    }
+
+    /// Whether [`Tcp::dsack`] has an effect with this recovery.
+    pub fn allows_dsack(&self) -> bool {
+        self.recovery.tracks()
+    }
+
+    /// Whether [`Tcp::classic_fallback`] has an effect with this congestion control.
+    pub fn allows_classic_fallback(&self) -> bool {
+        self.congestion == CongestionKind::Prague
     }
 
     /// The length of a full segment's frame in bytes.

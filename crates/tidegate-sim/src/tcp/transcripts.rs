@@ -7,7 +7,7 @@
 //! timeout -> 2 | cwnd 1 ssthresh 2
 //! ```
 //!
-//! `sack 3-4,6` reports segments 3 and 4, and 6. Windows are in segments. Events are a millisecond apart, unless a line begins with its instant
+//! `sack 3-4,6` reports segments 3 and 4, and 6, in that order. Windows are in segments. Events are a millisecond apart, unless a line begins with its instant
 //! in milliseconds, as in `@120`; a timer fires when it is due: `timer -> 2`.
 
 use super::ecn::EcnMode;
@@ -18,6 +18,8 @@ use super::{CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings};
 use proptest::prelude::*;
 use tidegate_core::units::Duration;
 
+mod duplicates;
+mod lost_again;
 mod marks;
 mod reductions;
 mod silences;
@@ -121,7 +123,7 @@ fn play(sender: &mut Sender, transcript: &str) {
 #[test]
 fn rfc_5681_slow_start_doubles_the_window_every_round_trip() {
     let tcp = tcp(CongestionKind::Reno, RecoveryKind::Reno);
-    let (mut sender, mut receiver) = (Sender::new(&tcp, 0), Receiver::new(false, 0, EcnMode::Off));
+    let (mut sender, mut receiver) = (Sender::new(&tcp, 0), Receiver::new(false, false, 0, EcnMode::Off));
     sender.write(0, u64::MAX);
     let mut rounds = Vec::new();
     for round in 0..12 {
@@ -271,16 +273,17 @@ fn fack_takes_all_that_was_not_reported_for_lost_and_gives_up_when_what_it_sent_
 fn rfc_8985_what_was_sent_before_something_that_has_arrived_is_lost_what_was_sent_again_too() {
     play(
         &mut nine_in_flight(&tcp(CongestionKind::Reno, RecoveryKind::Rack)),
-        // 2 and 6 are lost; so are 2 when it is sent again, which shows when 6 arrives, and 10; and 11, which shows when 2 arrives.
+        // 2 and 6 are lost; so are 2 when it is sent again, which shows when 6 arrives and is another loss, and 10; and 11, which shows when 2
+        // arrives.
         "ack 2 sack 3       ->
          ack 2 sack 3-4     ->
          ack 2 sack 3-5     -> 2 | cwnd 4.5
          ack 2 sack 7,3-5   ->
          ack 2 sack 7-8,3-5 -> 6
          ack 2 sack 7-9,3-5 -> 11
-         ack 2 sack 3-9     -> 2 10 12
-         ack 10             -> 11 13
-         ack 14             -> 14 15 16 17 | cwnd 4.5",
+         ack 2 sack 3-9     -> 2 | cwnd 2.25
+         ack 10             -> 10 11
+         ack 12             -> 12 13 | cwnd 2.25",
     );
 }
 
@@ -457,14 +460,17 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
     let congestion = prop::sample::select(CongestionKind::ALL);
     let recovery = prop::sample::select(RecoveryKind::ALL);
     let timer = prop::sample::select(TimerKind::ALL);
-    let switches = any::<[bool; 6]>();
+    let switches = any::<[bool; 8]>();
     (congestion, recovery, timer, 1u32..12, 2u64..120, switches).prop_map(
         |(congestion, recovery, timer, initial_window, window, switches)| {
-            let [delays, limited_transmit, avoid_multiple_fast_retransmits, prr, hystart, tail_loss_probe] = switches;
+            let [delays, limited_transmit, avoid_multiple_fast_retransmits, prr, hystart, tail_loss_probe, dsack, classic_fallback] =
+                switches;
             Tcp {
                 prr,
                 hystart,
                 tail_loss_probe,
+                dsack,
+                classic_fallback,
                 initial_window,
                 window: window * u64::from(SEGMENT),
                 delayed_ack: delays.then(|| Duration::from_milliseconds(40)),
@@ -490,7 +496,7 @@ proptest! {
     ) {
         let mut sender = Sender::new(&tcp, 0);
         let delay = tcp.delayed_ack.map_or(0, |delay| delay.picoseconds());
-        let mut receiver = Receiver::new(tcp.recovery.is_selective(), delay, tcp.ecn);
+        let mut receiver = Receiver::new(tcp.recovery.is_selective(), tcp.dsack && tcp.allows_dsack(), delay, tcp.ecn);
         let total: u64 = writes.iter().sum();
         writes.iter().for_each(|&bytes| sender.write(0, bytes));
         // What is under way: when it arrives, in which order it was sent, and what it is.
@@ -549,9 +555,10 @@ proptest! {
                 receiver.on_timer(now)
             };
             if let Some(ack) = answer {
-                for block in &ack.blocks[..ack.count as usize] {
-                    prop_assert!(block.0 > ack.next && (block.0..block.1).all(|number| came.contains(&number)));
+                for run in ack.runs() {
+                    prop_assert!(run.0 > ack.next && (run.0..run.1).all(|number| came.contains(&number)));
                 }
+                prop_assert!(ack.duplicate().is_none_or(|(number, end)| end == number + 1 && came.contains(&number)));
                 order += 1;
                 for at in arrivals(&back, order, now) {
                     acks.insert((at, order * 2 + u64::from(acks.contains_key(&(at, order * 2)))), ack);

@@ -134,3 +134,40 @@ fn at_a_port_of_one_class_the_threshold_of_a_link_is_the_step_of_an_aqm() {
         assert_eq!((&by_link.flows, &by_link.ports), (&by_aqm.flows, &by_aqm.ports), "{congestion:?}");
     }
 }
+
+#[test]
+fn where_a_classic_queue_marks_the_fallback_leaves_cubic_its_share() {
+    // One queue of PIE, which marks both kinds alike.
+    let over = |classic_fallback, first: CongestionKind| {
+        let mut network = shared(40_000_000, 0, &[12, 12], CongestionKind::Cubic);
+        let port = &mut network.links[0].port;
+        let setup = AqmSetup { flows: 1, rate: port.rate, longest_frame: port.longest_frame };
+        port.aqms = vec![Some(AqmKind::Pie.build(&setup, &AqmParameters::default()).unwrap())];
+        network.links[0].impairment.mark_above = None;
+        for flow in &mut network.flows {
+            let Source::Tcp(tcp) = &mut flow.source else { unreachable!() };
+            tcp.ecn = EcnMode::Classic;
+        }
+        let Source::Tcp(tcp) = &mut network.flows[0].source else { unreachable!() };
+        (tcp.congestion, tcp.classic_fallback) = (first, classic_fallback);
+        tcp.ecn = if first == CongestionKind::Prague { EcnMode::L4s } else { EcnMode::Classic };
+        let rates = rates(&simulate(&network, 60, 20, 1));
+        rates[0] / rates[1]
+    };
+    let (scales, falls_back, cubic) =
+        (over(false, CongestionKind::Prague), over(true, CongestionKind::Prague), over(false, CongestionKind::Cubic));
+    assert!(scales > 4.0, "{scales}");
+    assert!((0.5..2.5).contains(&falls_back), "{falls_back}");
+    assert!((0.6..1.7).contains(&cubic), "{cubic}");
+}
+
+#[test]
+fn a_queue_for_low_latency_does_not_make_prague_fall_back() {
+    let outcome = |classic_fallback| {
+        let tcp = Tcp { classic_fallback, ..usual(CongestionKind::Prague, 1) };
+        simulate(&over_a_step(40_000_000, Duration::from_microseconds(12_500), 5_000, tcp), 60, 0, 1)
+    };
+    let (plain, watched) = (outcome(false), outcome(true));
+    assert!(connection(&plain, 0).marks > 100);
+    assert_eq!((&plain.flows, &plain.ports), (&watched.flows, &watched.ports));
+}

@@ -279,6 +279,10 @@ impl CongestionControl for Bbr {
         flight.cwnd
     }
 
+    fn on_lost_retransmission(&mut self, _flight: &Flight, _window: u64) -> Option<u64> {
+        None
+    }
+
     /// The mark is answered, so that its echo ends; the model does not use it.
     fn on_ecn(&mut self, flight: &Flight) -> Option<u64> {
         Some(flight.cwnd)

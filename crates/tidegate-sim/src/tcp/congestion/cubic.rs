@@ -53,8 +53,8 @@ impl Cubic {
         self.k = libm::cbrt((self.w_max - cwnd) / C);
     }
 
-    fn lose(&mut self, flight: &Flight) {
-        let cwnd = flight.cwnd as f64 / flight.segment as f64;
+    fn lose(&mut self, flight: &Flight, window: u64) {
+        let cwnd = window as f64 / flight.segment as f64;
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.before = cwnd;
         self.epoch = NEVER;
@@ -99,13 +99,17 @@ impl CongestionControl for Cubic {
     }
 
     fn on_loss(&mut self, flight: &Flight) -> u64 {
-        self.lose(flight);
+        self.lose(flight, flight.cwnd);
         ((flight.size() as f64 * BETA) as u64).max(2 * flight.segment)
     }
 
     fn on_rto(&mut self, flight: &Flight) -> u64 {
-        self.lose(flight);
+        self.lose(flight, flight.cwnd);
         self.is_fresh = true;
         ((flight.cwnd.min(flight.window) as f64 * BETA) as u64).max(2 * flight.segment)
+    }
+    fn on_lost_retransmission(&mut self, flight: &Flight, window: u64) -> Option<u64> {
+        self.lose(flight, window);
+        Some(((window as f64 * BETA) as u64).max(2 * flight.segment))
     }
 }

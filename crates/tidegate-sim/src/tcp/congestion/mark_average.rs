@@ -47,7 +47,6 @@ impl MarkAverage {
         1.0 - self.alpha / 2.0
     }
 
-    #[cfg(test)]
     pub(super) fn alpha(&self) -> f64 {
         self.alpha
     }

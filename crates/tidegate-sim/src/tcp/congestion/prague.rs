@@ -6,13 +6,14 @@
 //! **Source.** draft-briscoe-iccrg-prague-congestion-control-02, sections 2.3.2 (the average), 2.4.1 to 2.4.4 (losses, marks, increase, round
 //! trips), 2.5.1 (pacing).
 //!
-//! **State.** [`MarkAverage`] and eight numbers.
+//! **State.** [`MarkAverage`], [`ClassicQueue`] and eight numbers.
 //!
 //! **Cost.** Two divisions per acknowledgement.
 //!
-//! **Deviations.** Each segment is paced by itself, without bursts of 250 us. It does not detect queues that mark as RFC 3168 says, which the draft
-//! leaves to further work. Without ECN it is a paced Reno.
+//! **Deviations.** Each segment is paced by itself, without bursts of 250 us. Without ECN it is a paced Reno. The draft leaves the detection of queues that mark
+//! as RFC 3168 says to further work; [`ClassicQueue`] is that of Linux, which is off unless it is asked for.
 
+use super::classic_queue::ClassicQueue;
 use super::mark_average::MarkAverage;
 use super::reno::Reno;
 use super::{CongestionControl, slow_start};
@@ -36,6 +37,7 @@ struct Reduction {
 #[derive(Clone, Debug)]
 pub(crate) struct Prague {
     marks: MarkAverage,
+    queue: ClassicQueue,
     /// A mark has come; before, there is no average.
     has_marks: bool,
     /// The smoothed round trip in picoseconds, 0 before the first.
@@ -69,6 +71,7 @@ impl CongestionControl for Prague {
     fn new() -> Prague {
         Prague {
             marks: MarkAverage::new(),
+            queue: ClassicQueue::new(),
             has_marks: false,
             round_trip: 0,
             rounds: 0,
@@ -94,6 +97,7 @@ impl CongestionControl for Prague {
     }
 
     fn on_loss(&mut self, flight: &Flight) -> u64 {
+        self.queue.on_reduction(flight.ssthresh / flight.segment);
         let window = flight.size().min(flight.cwnd) as f64;
         // A mark in this round trip has done a part of it.
         let before = match self.reduction {
@@ -122,6 +126,7 @@ impl CongestionControl for Prague {
         let is_due = self.rounds <= DEPENDENT_ROUNDS || now - self.averaged_at >= self.virtual_round_trip();
         if self.has_marks && is_due {
             self.marks.end_round();
+            self.queue.on_round();
             self.averaged_at = now;
         }
     }
@@ -133,13 +138,16 @@ impl CongestionControl for Prague {
         {
             return None;
         }
-        let remainder = self.marks.remainder();
+        self.queue.on_reduction(flight.ssthresh / flight.segment);
+        let least = if flight.falls_back { self.queue.least_share() } else { 0.0 };
+        let remainder = 1.0 - self.marks.alpha().max(least) / 2.0;
         self.reduction = Some(Reduction { at: self.now, remainder });
         Some(((flight.cwnd as f64 * remainder) as u64).max(2 * flight.segment))
     }
 
     fn on_rate_sample(&mut self, _now: u64, _flight: &mut Flight, sample: &Sample) -> bool {
         if let Some(measured) = sample.round_trip {
+            self.queue.on_round_trip(measured);
             self.round_trip = if self.round_trip == 0 { measured } else { self.round_trip - self.round_trip / 8 + measured / 8 };
         }
         false

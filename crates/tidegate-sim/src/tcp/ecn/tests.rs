@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// Segments in order, `x` for marked and `.` for not: the acknowledgements as the next segment and the echo, in order.
 fn play(mode: EcnMode, segments: &str, echo: fn(&Ack) -> u8) -> Vec<(u64, u8)> {
-    let mut receiver = Receiver::new(true, 40, mode);
+    let mut receiver = Receiver::new(true, false, 40, mode);
     let mut acks = Vec::new();
     for (at, mark) in segments.bytes().enumerate() {
         let ecn = if mark == b'x' { Ecn::Ce } else { mode.code_point(false) };
@@ -33,7 +33,7 @@ fn rfc_9768_a_mark_after_none_is_acknowledged_at_once_and_counted_modulo_eight()
 
 #[test]
 fn rfc_3168_the_echo_lasts_until_the_window_is_reduced() {
-    let mut receiver = Receiver::new(true, 0, EcnMode::Classic);
+    let mut receiver = Receiver::new(true, false, 0, EcnMode::Classic);
     let mut answer = |number, ecn, reduced| {
         assert!(receiver.on_code_point(ecn, reduced).is_none());
         receiver.on_segment(0, number, 1000).unwrap().echo
@@ -78,7 +78,7 @@ proptest! {
     /// The law, without and with losses of acknowledgements.
     #[test]
     fn no_mark_is_missed(marked in prop::collection::vec(any::<bool>(), 1..200), lost in prop::collection::vec(any::<bool>(), 200), loses: bool) {
-        let mut receiver = Receiver::new(true, 40, EcnMode::Accurate);
+        let mut receiver = Receiver::new(true, false, 40, EcnMode::Accurate);
         let (mut marks, mut told, mut known) = (MarkCount::new(), 0, 1);
         let mut come = 0;
         for (at, &is_marked) in marked.iter().enumerate() {

@@ -11,7 +11,7 @@ fn play(receiver: &mut Receiver, segments: &[u64]) -> Vec<(u64, Vec<(u64, u64)>)
 #[test]
 fn the_first_block_holds_the_segment_that_has_just_come() {
     // RFC 2018, section 4, in segments: every other one is lost.
-    let mut receiver = Receiver::new(true, 0, EcnMode::Off);
+    let mut receiver = Receiver::new(true, false, 0, EcnMode::Off);
     let acks = play(&mut receiver, &[1, 3, 5, 7, 9, 2]);
     assert_eq!(acks[0], (2, vec![]));
     assert_eq!(acks[1], (2, vec![(3, 4)]));
@@ -28,7 +28,7 @@ fn the_first_block_holds_the_segment_that_has_just_come() {
 
 #[test]
 fn what_has_come_before_is_acknowledged_and_not_delivered_again() {
-    let mut receiver = Receiver::new(true, 0, EcnMode::Off);
+    let mut receiver = Receiver::new(true, false, 0, EcnMode::Off);
     let acks = play(&mut receiver, &[1, 1, 3, 3, 2, 3]);
     assert_eq!(acks.iter().map(|ack| ack.0).collect::<Vec<_>>(), [2, 2, 2, 2, 4, 4]);
     assert_eq!(receiver.arrived(), 30);
@@ -37,7 +37,7 @@ fn what_has_come_before_is_acknowledged_and_not_delivered_again() {
 #[test]
 fn a_second_segment_or_the_timer_ends_the_delay() {
     // RFC 5681, section 4.2: at least every second segment, within the delay; at once for a gap and for what closes it.
-    let mut receiver = Receiver::new(false, 40, EcnMode::Off);
+    let mut receiver = Receiver::new(false, false, 40, EcnMode::Off);
     assert!(receiver.on_segment(0, 1, 10).is_none());
     assert_eq!(receiver.deadline(), 40);
     assert_eq!(receiver.on_segment(5, 2, 10).map(|ack| ack.next), Some(3));
@@ -51,7 +51,7 @@ fn a_second_segment_or_the_timer_ends_the_delay() {
 
 #[test]
 fn data_counts_when_it_arrives_and_once() {
-    let mut receiver = Receiver::new(true, 0, EcnMode::Off);
+    let mut receiver = Receiver::new(true, false, 0, EcnMode::Off);
     let arrived = [(3, 4), (2, 10), (3, 4), (1, 7), (2, 10)].map(|(number, length)| {
         receiver.on_segment(0, number, length);
         receiver.arrived()

@@ -9,8 +9,8 @@
 //!
 //! **Cost.** O(1) per transmission, amortised; an insertion into a heap per loss.
 //!
-//! **Deviations.** The receiver sends no DSACK, so the reordering window stays at a quarter of the least round trip. That least round trip is
-//! renewed when it is five minutes old. After a timeout the first segment is lost even if it was sent again since.
+//! **Deviations.** The least round trip is renewed when it is five minutes old. After a timeout the first segment is lost even if it was sent again
+//! since.
 
 use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
@@ -20,6 +20,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Reported segments that make the reordering window zero while no reordering has been seen (DupThresh).
 const DUP_THRESH: u64 = 3;
+/// Recoveries without a duplicate after which the reordering window is a quarter of the least round trip again.
+const PERSISTENCE: u32 = 16;
 /// How long the least round trip counts, in picoseconds: five minutes.
 const LEAST_LASTS: u64 = 300_000_000_000_000;
 
@@ -50,6 +52,13 @@ pub(crate) struct Rack {
     /// The segment behind the highest one that has arrived (RACK.fack), and whether one below has come late, sent once.
     highest: u64,
     is_reordered: bool,
+    /// The reordering window in quarters of the least round trip (RACK.reo_wnd_mult), and for how many recoveries more it stays above one.
+    quarters: u64,
+    persistence: u32,
+    /// The first segment that had not been sent when a duplicate last widened the window (RACK.dsack_round), and whether the present
+    /// acknowledgement has.
+    widened_to: u64,
+    is_widened: bool,
     /// When the segments in `late` count as lost, or [`NEVER`].
     deadline: u64,
     /// The round trip of the latest transmission that the present acknowledgement reports, unless its segment was sent twice.
@@ -58,6 +67,9 @@ pub(crate) struct Rack {
     lost: BinaryHeap<Reverse<u64>>,
     count: u64,
     found: u64,
+    /// The transmissions before the last recovery or timeout began, and whether one that repeats a segment and came after them is lost.
+    before: u64,
+    has_lost_again: bool,
 }
 
 impl Rack {
@@ -75,10 +87,17 @@ impl Rack {
     fn lose(&mut self, transmission: u64, segment: u64) {
         if let Some(entry) = self.entry(segment).filter(|entry| entry.transmission == transmission && !entry.is_lost) {
             entry.is_lost = true;
+            let is_repeated = entry.is_repeated;
             self.count += 1;
             self.found += 1;
             self.lost.push(Reverse(segment));
+            self.has_lost_again |= is_repeated && transmission > self.before;
         }
+    }
+
+    /// A recovery or a timeout begins: it is the answer to all losses so far.
+    fn begin_window(&mut self) {
+        (self.before, self.has_lost_again) = (self.transmissions, false);
     }
 
     /// When the transmission was made, if its segment has not been reported, nor sent again since.
@@ -86,9 +105,14 @@ impl Rack {
         self.entry(segment).filter(|entry| entry.transmission == transmission).map(|entry| entry.at)
     }
 
-    /// RACK_update_reo_wnd.
+    /// The second half of RACK_update_reo_wnd.
     fn reordering_window(&self, flight: &Flight, is_recovering: bool) -> u64 {
-        if !self.is_reordered && (is_recovering || flight.board.sacked() >= DUP_THRESH) { 0 } else { self.least.0 / 4 }
+        if !self.is_reordered && (is_recovering || flight.board.sacked() >= DUP_THRESH) {
+            return 0;
+        }
+        let quarter = self.least.0 / 4;
+        // There is no smoothed round trip before the first acknowledgement is over.
+        (self.quarters * quarter).min(flight.smoothed_round_trip.max(quarter))
     }
 
     /// RACK_detect_loss: what is older than `latest` by more than the reordering window is lost.
@@ -150,11 +174,17 @@ impl LossRecovery for Rack {
             least: (0, 0),
             highest: 0,
             is_reordered: false,
+            quarters: 1,
+            persistence: 0,
+            widened_to: 0,
+            is_widened: false,
             deadline: NEVER,
             round_trip: None,
             lost: BinaryHeap::new(),
             count: 0,
             found: 0,
+            before: 0,
+            has_lost_again: false,
         }
     }
 
@@ -196,13 +226,29 @@ impl LossRecovery for Rack {
         self.round_trip.take()
     }
 
-    fn on_reports(&mut self, now: u64, flight: &Flight, is_recovering: bool) {
+    fn on_reports(&mut self, now: u64, flight: &Flight, is_recovering: bool, is_duplicate: bool) {
+        // The first half of RACK_update_reo_wnd: the window grows once per round trip in which segments came twice.
+        self.is_widened = is_duplicate && flight.una >= self.widened_to;
+        if self.is_widened {
+            self.quarters += 1;
+            (self.widened_to, self.persistence) = (flight.max, PERSISTENCE);
+        }
         while self.first < flight.una && !self.sent.is_empty() {
             self.keep(self.first);
             self.sent.pop_front();
             self.first += 1;
         }
         self.detect(now, flight, is_recovering);
+    }
+
+    fn on_repaired(&mut self) {
+        if self.is_widened {
+            return;
+        }
+        self.persistence = self.persistence.saturating_sub(1);
+        if self.persistence == 0 {
+            self.quarters = 1;
+        }
     }
 
     fn deadline(&self) -> u64 {
@@ -218,6 +264,7 @@ impl LossRecovery for Rack {
     }
 
     fn begin(&mut self, flight: &mut Flight) {
+        self.begin_window();
         flight.cwnd = flight.ssthresh;
         flight.resend = self.first_lost();
     }
@@ -260,5 +307,10 @@ impl LossRecovery for Rack {
         if let Some(transmission) = self.entry(flight.una).map(|entry| entry.transmission) {
             self.lose(transmission, flight.una);
         }
+        self.begin_window();
+    }
+
+    fn has_lost_again(&mut self) -> bool {
+        std::mem::take(&mut self.has_lost_again)
     }
 }

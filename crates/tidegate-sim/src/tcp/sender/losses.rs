@@ -1,6 +1,6 @@
 //! What a sender does about losses: recoveries, timeouts and tail loss probes begin here.
 //!
-//! **Source.** RFC 5681, section 3.2; RFC 6298, section 5; RFC 6582, section 4.1; RFC 8985, sections 6.3 and 7; RFC 9937, section 6.
+//! **Source.** RFC 5681, sections 3.2 and 4.3 (a lost retransmission is a second signal); RFC 6298, section 5; RFC 6582, section 4.1; RFC 8985, sections 6.3 and 7; RFC 9937, section 6.
 
 use super::{Phase, Sender};
 use crate::tcp::recovery::Verdict;
@@ -28,10 +28,27 @@ impl Sender {
     /// A loss is known. The acknowledgement that shows it has delivered `delivered` segments.
     #[cold]
     pub(super) fn begin_recovery(&mut self, now: u64, delivered: u64) {
+        self.flight.ssthresh = self.congestion.on_loss(&self.flight);
+        self.recover(now, delivered);
+    }
+
+    /// A retransmission that a recovery or a timeout has sent is lost. The window to which that has led goes down once more: the answer is a
+    /// recovery of all that has been sent by now.
+    #[cold]
+    pub(super) fn on_lost_retransmission(&mut self, now: u64, delivered: u64) {
+        let flight = &mut self.flight;
+        let window = if self.phase == Phase::Recovery { flight.ssthresh } else { flight.cwnd };
+        if let Some(threshold) = self.congestion.on_lost_retransmission(flight, window) {
+            flight.ssthresh = threshold;
+            self.recover(now, delivered);
+        }
+    }
+
+    /// A recovery begins; the slow start threshold is set.
+    fn recover(&mut self, now: u64, delivered: u64) {
         let flight = &mut self.flight;
         let in_flight = self.recovery.pipe(flight);
         flight.hystart = None;
-        flight.ssthresh = self.congestion.on_loss(flight);
         flight.limited = 0;
         flight.recover = flight.max;
         flight.nxt = flight.max;
@@ -59,6 +76,8 @@ impl Sender {
             self.recovery.on_deadline(now, &self.flight, self.phase != Phase::Open);
             if self.phase == Phase::Open && self.recovery.begins(&self.flight) {
                 self.begin_recovery(now, 0);
+            } else if self.recovery.has_lost_again() {
+                self.on_lost_retransmission(now, 0);
             }
         }
         if self.probe.as_mut().is_some_and(|probe| probe.on_timer(now)) {

@@ -101,3 +101,30 @@ fn segments_are_spread_over_the_round_trip_and_twice_as_fast_in_slow_start() {
     flight.ssthresh = 300_000;
     assert_eq!(prague.pacing_interval(&flight), 30 * MS / 200);
 }
+
+/// The window of 100 segments after 40 rounds of 100 acknowledgements with a mark each, over round trips that go up and down by `swing`.
+fn after_marks(falls_back: bool, base: u64, swing: u64) -> u64 {
+    let (mut prague, mut flight) = steady(base);
+    flight.falls_back = falls_back;
+    let (mut left, mut now) = (0, 0);
+    for at in 0..40 {
+        for nth in 0..100u64 {
+            // Up over a round, and down over the next.
+            let round_trip = Some(base + swing * if at % 2 == 0 { nth } else { 100 - nth } / 100);
+            prague.on_rate_sample(now, &mut flight, &Sample { round_trip, ..Sample::default() });
+        }
+        now += base + swing;
+        left = round(&mut prague, &mut flight, now, 1).unwrap();
+    }
+    left
+}
+
+#[test]
+fn a_queue_that_swings_by_milliseconds_is_answered_as_a_classic_one_if_asked_for() {
+    let scaled = after_marks(false, 25 * MS, 20 * MS);
+    // Alpha is near 1 %, beyond what is left of the first: 0.99 x (15/16)^40 is 7.5 %.
+    assert!((95_000..97_000).contains(&scaled), "{scaled}");
+    assert_eq!(after_marks(true, 25 * MS, 20 * MS), 68_750);
+    // A queue of half a millisecond is one for low latency.
+    assert_eq!(after_marks(true, 25 * MS, MS / 2), after_marks(false, 25 * MS, MS / 2));
+}
