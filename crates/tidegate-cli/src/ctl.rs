@@ -1,20 +1,18 @@
 //! `tidegate ctl`: asks and changes a running `tidegate live` through its control socket.
 
+use crate::ctl_capture::{self, CaptureArguments};
+use crate::ctl_text::shown;
 use crate::failure::Failure;
 use crate::log;
 use crate::present::print;
+use crate::signals;
 use clap::{Args, Subcommand};
-use std::fmt::Write;
 use std::io::ErrorKind as IoError;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use tidegate_control::protocol::{
-    Amount, Applied, Apply, AskedClasses, AskedWhy, ClassStatus, Classes, DelayQuantiles, DirectionApplied, DirectionStatus, How, Met, Set,
-    Status, Why,
-};
+use tidegate_control::protocol::{Add, Applied, Apply, AskedClasses, AskedWhy, How, Named, Remove, Reserve, Set};
 use tidegate_control::{Answer, Client, ClientError, ErrorKind, Request};
-use tidegate_report::{format_rate, format_time};
 use tidegate_scenario::units;
 
 /// An answer takes longer only if the bridge stands still.
@@ -37,11 +35,13 @@ pub struct Arguments {
 enum Command {
     /// How the bridge is: rates, counters, changes, clients
     Status,
-    /// What classes got since the start, and their rate in the last second
-    Classes {
-        /// Only names that match, such as "home-*"
+    /// Show classes, queues, the flows that send most, or rules
+    Show {
+        /// What to show
+        what: What,
+        /// Only classes whose names match, such as "home-*"
         names: Option<String>,
-        /// At most this many in each direction, those with the highest rate first
+        /// At most this many in each direction
         #[arg(long, value_name = "N", default_value_t = 50)]
         most: usize,
         /// Show all
@@ -69,6 +69,64 @@ enum Command {
         #[command(flatten)]
         how: HowArguments,
     },
+    /// Add a class, a group or a subscriber to the present file
+    Add {
+        /// What it is
+        kind: Kind,
+        /// Its table, such as '{ name = "guests", match = [{ source = "10.9.0.0/16" }] }'
+        table: String,
+        /// The policy, if the file has several
+        #[arg(long, value_name = "NAME")]
+        policy: Option<String>,
+        /// Put it before this one; otherwise it is the last, but for a class that takes what no rule matches
+        #[arg(long, value_name = "NAME")]
+        before: Option<String>,
+        #[command(flatten)]
+        how: HowArguments,
+    },
+    /// Remove a class, a group or a subscriber from the present file
+    Remove {
+        /// Its name
+        name: String,
+        /// The policy, if the file has several
+        #[arg(long, value_name = "NAME")]
+        policy: Option<String>,
+        #[command(flatten)]
+        how: HowArguments,
+    },
+    /// Ask for a rate and a bound on the delay; the exit code is 1 if the request is refused
+    Reserve {
+        /// The name of the reservation, which is that of its class
+        name: String,
+        /// The rule for its packets, such as '{ destination = "10.0.0.7", destination_port = 5004 }'
+        #[arg(long = "match", value_name = "RULE")]
+        rule: String,
+        /// What it sends in the long run, on the wire
+        #[arg(long, value_parser = rate)]
+        rate: u64,
+        /// The most bytes that come ahead of the rate after a silence, on the wire
+        #[arg(long, value_name = "SIZE", value_parser = units::size)]
+        burst: u64,
+        /// The bound on the delay; without it the rate is reserved, and the answer has the bound that follows
+        #[arg(long, value_name = "DURATION", value_parser = seconds)]
+        delay: Option<f64>,
+        /// The policy, if the directions have different ones
+        #[arg(long, value_name = "NAME")]
+        policy: Option<String>,
+        /// Keep the reservation as long as this command runs, and at most 10 s longer
+        #[arg(long, conflicts_with = "dry_run")]
+        hold: bool,
+        /// Only say what would be answered
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// End a reservation
+    Release {
+        /// Its name
+        name: String,
+    },
+    /// Copy the packets of a class, as they leave or are dropped, into a capture file
+    Capture(CaptureArguments),
     /// Keep the latest change, which was made with --confirm
     Confirm,
     /// Take the latest change back
@@ -93,6 +151,27 @@ enum Command {
     },
 }
 
+/// What `ctl show` shows.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// What classes got since the start, their rate in the last second, and their delays
+    Classes,
+    /// What the queues of classes hold
+    Queues,
+    /// The flows that sent most in the last five seconds
+    Flows,
+    /// The rules of classes, and what they matched
+    Rules,
+}
+
+/// What `ctl add` adds.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Class,
+    Group,
+    Subscriber,
+}
+
 #[derive(Args)]
 struct HowArguments {
     /// Only say what would change
@@ -113,11 +192,25 @@ fn seconds(text: &str) -> Result<f64, String> {
     units::duration(text).map(|time| time.picoseconds() as f64 / 1e12).map_err(|error| error.to_string())
 }
 
+fn rate(text: &str) -> Result<u64, String> {
+    units::rate(text).map(tidegate_core::units::Rate::bits_per_second)
+}
+
+/// The time after which a reservation ends that its command no longer renews.
+const LEASE: Duration = Duration::from_secs(10);
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut client = Client::connect(&arguments.control, PATIENCE).map_err(|error| unreachable_socket(&arguments.control, &error))?;
+    if !matches!(arguments.command, Command::Capture(_)) {
+        signals::end_cleanly()?;
+    }
+    if let Command::Capture(capture) = &arguments.command {
+        return ctl_capture::run(capture, |request| client.ask(request).map_err(|error| failure(&arguments.control, error)));
+    }
     let request = request(&arguments.command)?;
-    let watch = matches!(arguments.command, Command::Classes { watch: true, .. });
+    let watch = matches!(arguments.command, Command::Show { watch: true, .. });
+    let hold = matches!(arguments.command, Command::Reserve { hold: true, .. });
     loop {
         let answer = client.ask(request.clone()).map_err(|error| failure(&arguments.control, error))?;
         let text = if arguments.json {
@@ -129,6 +222,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if let Answer::Applied(Applied { warnings: Some(warnings), .. }) = &answer {
             log::line(warnings);
         }
+        if let Answer::Reserved(reserved) = &answer {
+            if reserved.promise.is_none() {
+                return Ok(ExitCode::from(1));
+            }
+            while hold {
+                std::thread::sleep(LEASE / 4);
+                let renew = Request::Renew(Named { name: reserved.name.clone() });
+                client.ask(renew).map_err(|error| failure(&arguments.control, error))?;
+            }
+        }
         if !watch {
             return Ok(ExitCode::SUCCESS);
         }
@@ -139,12 +242,42 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn request(command: &Command) -> Result<Request, Failure> {
     Ok(match command {
         Command::Status => Request::Status,
-        Command::Classes { names, most, all, .. } => Request::Classes(AskedClasses { names: names.clone(), most: (!all).then_some(*most) }),
+        Command::Show { what, names, most, all, .. } => {
+            let asked = AskedClasses { names: names.clone(), most: (!all).then_some(*most) };
+            match what {
+                What::Classes => Request::Classes(asked),
+                What::Queues => Request::Queues(asked),
+                What::Flows => Request::Flows(asked),
+                What::Rules => Request::Rules(asked),
+            }
+        }
         Command::Apply { file, set, how } => {
             let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, "read", &error))?;
             Request::Apply(Apply { name: file.display().to_string(), text, set: set.clone(), how: how.into() })
         }
         Command::Set { values, how } => Request::Set(Set { values: values.clone(), how: how.into() }),
+        Command::Add { kind, table, policy, before, how } => {
+            let kind = match kind {
+                Kind::Class => "class",
+                Kind::Group => "group",
+                Kind::Subscriber => "subscriber",
+            };
+            let (policy, before) = (policy.clone(), before.clone());
+            Request::Add(Add { kind: kind.to_owned(), table: table.clone(), policy, before, how: how.into() })
+        }
+        Command::Remove { name, policy, how } => Request::Remove(Remove { name: name.clone(), policy: policy.clone(), how: how.into() }),
+        Command::Reserve { name, rule, rate, burst, delay, policy, hold, dry_run } => Request::Reserve(Reserve {
+            name: name.clone(),
+            rule: rule.clone(),
+            rate_bps: *rate,
+            burst_bytes: *burst,
+            delay_s: *delay,
+            policy: policy.clone(),
+            lease_s: hold.then_some(LEASE.as_secs_f64()),
+            dry_run: *dry_run,
+        }),
+        Command::Release { name } => Request::Release(Named { name: name.clone() }),
+        Command::Capture(_) => unreachable!("a capture asks more than once"),
         Command::Confirm => Request::Confirm,
         Command::Rollback => Request::Rollback,
         Command::Why { address, frame, protocol, port, dscp } => Request::Why(AskedWhy {
@@ -177,162 +310,4 @@ fn failure(socket: &Path, error: ClientError) -> Failure {
         ClientError::Refused(refusal) => Failure::Environment(refusal.text),
         other => Failure::Environment(format!("error: {}: {other}", socket.display())),
     }
-}
-
-/// An answer as text.
-fn shown(answer: &Answer) -> String {
-    let text = match answer {
-        Answer::Status(status) => status_text(status),
-        Answer::Classes(classes) => classes_text(classes),
-        Answer::Applied(applied) => applied_text(applied),
-        Answer::Confirmed => "confirmed: the change stays".to_owned(),
-        Answer::Why(why) => why_text(why),
-        _ => "an answer that this version does not know; --json shows it".to_owned(),
-    };
-    text.trim_end().to_owned()
-}
-
-fn status_text(status: &Status) -> String {
-    let mut text = format!("tidegate {}, up {}, {}\n", status.program, format_time(status.uptime_s), log::printable(&status.file));
-    let _infallible = match status.changes {
-        0 => writeln!(text, "no changes so far"),
-        changes => writeln!(text, "{changes} changes so far"),
-    };
-    if let Some(left) = status.to_confirm_s {
-        let _infallible = writeln!(text, "the latest change is taken back in {} unless `ctl confirm` comes", format_time(left));
-    }
-    status.warnings.iter().for_each(|warning| _ = writeln!(text, "{}", log::printable(warning)));
-    for direction in &status.directions {
-        let DirectionStatus { from, to, policy, rate_bps, classes, receiving, sending, .. } = direction;
-        let _infallible = writeln!(text, "\n{from} -> {to}: policy `{policy}`, {}, {classes} classes", format_rate(*rate_bps as f64));
-        for (name, up) in [(from, receiving), (to, sending)].into_iter().filter(|(_, up)| !**up) {
-            let _infallible = writeln!(text, "  {name} is down (up: {up})");
-        }
-        let mut rows = vec![
-            ("received", direction.received),
-            ("delivered", direction.delivered),
-            ("queued", direction.queued),
-            ("in flight", direction.in_flight),
-        ];
-        rows.extend(direction.dropped.iter().map(|(reason, amount)| (reason.as_str(), *amount)));
-        let (kept, dropped) = rows.split_at(4);
-        kept.iter().for_each(|(name, amount)| line(&mut text, name, *amount));
-        dropped.iter().for_each(|(name, amount)| line(&mut text, &format!("dropped: {name}"), *amount));
-        if direction.ecn_marked > 0 {
-            let _infallible = writeln!(text, "  {:<28} {:>12} packets", "marked (CE)", direction.ecn_marked);
-        }
-        if direction.lost_in_kernel > 0 {
-            let _infallible = writeln!(text, "  {:<28} {:>12} frames, in no other figure", "lost in the kernel", direction.lost_in_kernel);
-        }
-    }
-    let clients = &status.clients;
-    let _infallible = writeln!(
-        text,
-        "\nclients: {} now, {} connections, {} requests answered, {} refused; closed: {} for too many, {} over a limit, {} idle",
-        clients.connected, clients.accepted, clients.answered, clients.refused, clients.too_many, clients.over_limit, clients.idle
-    );
-    let pages = &status.pages;
-    let _infallible = writeln!(
-        text,
-        "pages: {} served, {} refused; closed: {} for too many, {} over a limit, {} broken off",
-        pages.served, pages.refused, pages.too_many, pages.over_limit, pages.broken
-    );
-    text
-}
-
-fn line(text: &mut String, name: &str, Amount { packets, bytes }: Amount) {
-    let _infallible = writeln!(text, "  {name:<28} {packets:>12} packets {bytes:>15} bytes");
-}
-
-fn classes_text(classes: &Classes) -> String {
-    let mut text = String::new();
-    for direction in &classes.directions {
-        let _infallible = writeln!(text, "{} -> {} (rates over {})", direction.from, direction.to, format_time(classes.rates_over_s));
-        let width = direction.classes.iter().map(|class| class.name.chars().count()).max().unwrap_or(0).max(5);
-        let _infallible = writeln!(
-            text,
-            "  {:<width$} {:>13} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}  guaranteed",
-            "class", "rate", "sent", "dropped", "queued", "p50", "p99", "max"
-        );
-        for class in &direction.classes {
-            let ClassStatus { name, rate_bps, sent, queued, dropped, delay, guarantee, .. } = class;
-            let dropped: u64 = dropped.values().map(|amount| amount.packets).sum();
-            let delays = delay.map_or(["-".to_owned(), "-".to_owned(), "-".to_owned()], |DelayQuantiles { p50_s, p99_s, max_s }| {
-                [p50_s, p99_s, max_s].map(format_time)
-            });
-            let [p50, p99, max] = delays;
-            let _infallible = writeln!(
-                text,
-                "  {:<width$} {:>13} {:>10} {dropped:>10} {:>9} {p50:>9} {p99:>9} {max:>9}  {guarantee}",
-                log::printable(name),
-                format_rate(*rate_bps),
-                sent.packets,
-                queued.packets
-            );
-        }
-        if direction.left_out > 0 {
-            let _infallible = writeln!(text, "  and {} more with lower rates (--most N, --all)", direction.left_out);
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn applied_text(applied: &Applied) -> String {
-    const SHOWN: usize = 20;
-    let mut text = if applied.dry_run { "nothing was changed; this would be:\n".to_owned() } else { String::new() };
-    for direction in &applied.directions {
-        let DirectionApplied { from, to, added, removed, changed, same, queues } = direction;
-        let _infallible = writeln!(text, "{from} -> {to}: {same} classes as before");
-        for (verb, names) in
-            [("added", added), ("removed", removed), ("changed", changed)].into_iter().filter(|(_, names)| !names.is_empty())
-        {
-            let rest = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
-            let names: Vec<_> = names.iter().take(SHOWN).map(|name| log::printable(name)).collect();
-            let _infallible = writeln!(text, "  {verb}: {}{rest}", names.join(", "));
-        }
-        if let Some(queues) = queues {
-            let _infallible = writeln!(
-                text,
-                "  of the queued packets {} stayed, {} moved, {} were dropped; the port stood still for {}",
-                queues.kept.packets,
-                queues.moved.packets,
-                queues.dropped.packets,
-                format_time(queues.gap_s)
-            );
-        }
-    }
-    if let Some(time) = applied.to_confirm_s {
-        let _infallible = writeln!(text, "taken back in {} unless `ctl confirm` comes", format_time(time));
-    }
-    text
-}
-
-fn why_text(why: &Why) -> String {
-    let mut text = String::new();
-    for Met { from, to, packet, class, rule, queue: [queue, queues], groups, contract, queued, dropped, delay } in &why.packets {
-        let _infallible = writeln!(text, "{from} -> {to}: {packet}");
-        let rule = rule.as_deref().map_or("no rule matches, and the class takes the rest".to_owned(), |rule| format!("rule {rule}"));
-        let _infallible = writeln!(text, "  class `{}`: {rule}", log::printable(class));
-        groups.iter().for_each(|group| _ = writeln!(text, "  below {group}"));
-        let _infallible = writeln!(text, "  {}", contract.join(", "));
-        if *queues > 1 {
-            let _infallible = writeln!(text, "  queue {queue} of {queues}");
-        }
-        let dropped: Vec<String> = dropped.iter().map(|(reason, amount)| format!("{} {reason}", amount.packets)).collect();
-        let dropped = if dropped.is_empty() { "none".to_owned() } else { dropped.join(", ") };
-        let delay = delay.map_or_else(
-            || "no packet sent yet".to_owned(),
-            |DelayQuantiles { p50_s, p99_s, max_s }| {
-                format!(
-                    "delays {} in the median, {} at the 99th percentile, {} at most",
-                    format_time(p50_s),
-                    format_time(p99_s),
-                    format_time(max_s)
-                )
-            },
-        );
-        let _infallible = writeln!(text, "  waiting now: {} packets; dropped: {dropped}; {delay}\n", queued.packets);
-    }
-    text
 }

@@ -17,6 +17,9 @@ use tidegate_control::{Answer, Refusal, Request};
 /// How long a page is given out again before it is made anew.
 const FRESH: Duration = Duration::from_millis(250);
 
+/// The flows of a direction that the page shows.
+const FLOWS: usize = 10;
+
 /// The page to watch.
 const WATCH: &str = include_str!("live_pages/watch.html");
 
@@ -41,6 +44,7 @@ impl<'a> Pages<'a> {
             "/" => Some(Page { content_type: "text/html; charset=utf-8", content: WATCH.as_bytes().to_vec() }),
             "/metrics" => self.made("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", || self.metrics()),
             "/status" => self.made("/status", json, || self.asked(Request::Status)),
+            "/flows" => self.made("/flows", json, || self.asked(Request::Flows(AskedClasses { names: None, most: Some(FLOWS) }))),
             "/classes" => self.made("/classes", json, || self.asked(self.of_classes())),
             _ => None,
         }
@@ -150,6 +154,7 @@ struct Metrics {
     class_bytes: Counts,
     class_dropped: Counts,
     class_queued: Values,
+    class_marked: Counts,
     delay: Values,
     left_out: Values,
 }
@@ -169,6 +174,7 @@ impl Metrics {
         let class_packets = counts("class_packets", "Packets of a class, offered and sent");
         let class_bytes = counts("class_bytes", "Bytes of these packets");
         let class_dropped = counts("class_dropped_packets", "Packets of a class dropped, by reason");
+        let class_marked = counts("class_ecn_marked_packets", "Packets of a class marked CE by active queue management");
         let mut values = |name: &str, help: &str| {
             let family = Values::default();
             registry.register(name, help, family.clone());
@@ -183,13 +189,14 @@ impl Metrics {
             class_packets,
             class_bytes,
             class_dropped,
+            class_marked,
             held: values("held_packets", "Packets in the queues, and on the link or waiting for the kernel"),
             rate: values("rate_bits_per_second", "The rate of the policy"),
             up: values("interface_up", "1 if the interface is up and connected"),
             class_queued: values("class_queued_packets", "Packets of a class in its queues"),
             delay: values(
                 "class_delay_seconds",
-                "Delays of a class since the start, from arrival to the last bit sent; quantile 1 is the largest",
+                "Delays of a class from arrival to the last bit sent, by window: the latest second, the last 60 to 70 s, and since the start; quantile 1 is the largest",
             ),
             left_out: values("classes_left_out", "Classes that are in no metric, because they sent less than those that are"),
         }
@@ -231,10 +238,13 @@ impl Metrics {
         self.class_queued
             .get_or_create(&vec![("direction", way.to_owned()), ("class", class.name.clone())])
             .set(class.queued.packets as f64);
-        if let Some(delay) = &class.delay {
-            for (quantile, value) in [("0.5", delay.p50_s), ("0.99", delay.p99_s), ("1", delay.max_s)] {
-                self.delay.get_or_create(&labels("quantile", quantile)).set(value);
+        for (window, delay) in [("second", class.delay_second), ("minute", class.delay_minute), ("start", class.delay)] {
+            for (quantile, value) in delay.iter().flat_map(|delay| [("0.5", delay.p50_s), ("0.99", delay.p99_s), ("1", delay.max_s)]) {
+                let mut labels = labels("quantile", quantile);
+                labels.push(("window", window.to_owned()));
+                self.delay.get_or_create(&labels).set(value);
             }
         }
+        self.class_marked.get_or_create(&vec![("direction", way.to_owned()), ("class", class.name.clone())]).inc_by(class.ecn_marked);
     }
 }

@@ -1,28 +1,25 @@
 //! What a running `tidegate live` answers on its control socket, and how it changes its policy.
 
+mod reserve;
+mod show;
+
 use crate::changes::what_was_done;
+use crate::live_captures::Captures;
+use crate::live_reservations::Reservations;
 use crate::log;
-use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_control::http::PageTally;
-use tidegate_control::protocol::{
-    Amount, Applied, Apply, AskedClasses, AskedWhy, ClassStatus, Classes, DelayQuantiles, DirectionApplied, DirectionClasses,
-    DirectionStatus, How, Met, QueuesMoved, Status, Why,
-};
+use tidegate_control::protocol::{Add, Amount, Applied, Apply, DirectionApplied, DirectionStatus, How, QueuesMoved, Remove, Status};
 use tidegate_control::{Answer, ErrorKind, Refusal, Request, Tally};
-use tidegate_core::classifier::{Header, Network, Transport};
-use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
-use tidegate_live::{ClassVolumes, Control, ControlError};
+use tidegate_live::{Control, ControlError};
 use tidegate_report::{ChangeDone, ChangeResult};
 use tidegate_scenario::explain::{self, Difference};
-use tidegate_scenario::{Policy, Scenario, parse_policies};
-use tidegate_statistics::Delays;
-use tidegate_wire::{LinkType, parse};
+use tidegate_scenario::{Policy, Scenario, edit, parse_policies};
 
 /// The longest time for which a change may wait to be confirmed.
 const LONGEST_CONFIRMATION: f64 = 24.0 * 3600.0;
@@ -57,6 +54,7 @@ struct State {
     deadline: Option<Instant>,
     changes: u64,
     history: Vec<ChangeResult>,
+    reservations: Reservations,
 }
 
 /// The service of one bridge.
@@ -69,6 +67,9 @@ pub struct Service {
     started: Instant,
     state: Mutex<State>,
     samples: Mutex<[Sample; 2]>,
+    captures: Mutex<Captures>,
+    /// Held while a reservation is decided or ends.
+    deciding: Mutex<()>,
     /// What clients did.
     pub tally: Arc<Tally>,
     /// What became of requests for pages.
@@ -93,8 +94,17 @@ impl Service {
             pairs,
             file,
             started: now,
-            state: Mutex::new(State { running, before: None, deadline: None, changes: 0, history: Vec::new() }),
+            state: Mutex::new(State {
+                running,
+                before: None,
+                deadline: None,
+                changes: 0,
+                history: Vec::new(),
+                reservations: Reservations::default(),
+            }),
             samples: Mutex::new([sample.clone(), sample]),
+            captures: Mutex::default(),
+            deciding: Mutex::default(),
             tally: Arc::default(),
             pages: PageTally::default(),
         }
@@ -110,10 +120,23 @@ impl Service {
         match request {
             Request::Status => self.status().map(Answer::Status),
             Request::Classes(asked) => self.classes(&asked).map(Answer::Classes),
-            Request::Apply(Apply { name, text, set, how }) => self.apply(Source { name, text, set }, how).map(Answer::Applied),
+            Request::Queues(asked) => self.queues(&asked).map(Answer::Queues),
+            Request::Flows(asked) => self.flows(&asked).map(Answer::Flows),
+            Request::Rules(asked) => self.rules(&asked).map(Answer::Rules),
+            Request::Apply(Apply { name, text, set, how }) => {
+                let set = lock(&self.state).reservations.carried(set);
+                self.apply(Source { name, text, set }, how).map(Answer::Applied)
+            }
             Request::Set(set) => {
                 let source = lock(&self.state).running.source.clone();
-                self.apply(with_values(source, &set.values), set.how).map(Answer::Applied)
+                let values = set.values.iter().fold(source.set.clone(), |values, value| edit::with(values, value));
+                self.apply(Source { set: values, ..source }, set.how).map(Answer::Applied)
+            }
+            Request::Add(Add { kind, table, policy, before, how }) => self
+                .edit(how, |source| edit::adding(&source.text, &source.set, policy.as_deref(), (&kind, &table), before.as_deref()))
+                .map(Answer::Applied),
+            Request::Remove(Remove { name, policy, how }) => {
+                self.edit(how, |source| edit::removing(&source.text, &source.set, policy.as_deref(), &name)).map(Answer::Applied)
             }
             Request::Confirm => {
                 let mut state = lock(&self.state);
@@ -123,6 +146,11 @@ impl Service {
             }
             Request::Rollback => self.roll_back("asked for").map(Answer::Applied),
             Request::Why(asked) => self.why(&asked).map(Answer::Why),
+            Request::Reserve(asked) => self.reserve(&asked).map(Answer::Reserved),
+            Request::Renew(asked) => self.renew(&asked.name).map(|()| Answer::Renewed),
+            Request::Release(asked) => self.release(&asked.name).map(Answer::Applied),
+            Request::Capture(asked) => self.capture(&asked).map(Answer::Capture),
+            Request::Captured(asked) => self.captured(asked).map(Answer::Captured),
             _ => Err(bad("error: this version does not know the request")),
         }
     }
@@ -141,19 +169,29 @@ impl Service {
                 self.apply_anew();
             }
             self.sample();
+            self.end_leases();
+            lock(&self.captures).end_idle();
         }
     }
 
     fn apply_anew(&self) {
         let (path, set) = &self.file;
         let source = match std::fs::read_to_string(path) {
-            Ok(text) => Source { name: path.display().to_string(), text, set: set.clone() },
+            Ok(text) => Source { name: path.display().to_string(), text, set: lock(&self.state).reservations.carried(set.clone()) },
             Err(error) => return log::line(&format!("SIGHUP: {}: cannot be read ({error}); nothing was changed", path.display())),
         };
         match self.apply(source, How::default()) {
             Ok(applied) => log::line(&format!("SIGHUP: {}", in_one_line(&applied))),
             Err(refusal) => log::line(&format!("SIGHUP: nothing was changed: {}", refusal.text)),
         }
+    }
+
+    /// Applies the present file with one edit more.
+    fn edit(&self, how: How, edit: impl FnOnce(&Source) -> Result<String, String>) -> Result<Applied, Refusal> {
+        let source = lock(&self.state).running.source.clone();
+        let edit = edit(&source).map_err(|problem| bad(format!("error: {problem}")))?;
+        let set = edit::with(source.set.clone(), &edit);
+        self.apply(Source { set, ..source }, how)
     }
 
     fn apply(&self, source: Source, how: How) -> Result<Applied, Refusal> {
@@ -170,8 +208,7 @@ impl Service {
         if how.dry_run {
             return Ok(applied);
         }
-        let what = source.set.last().filter(|_| source.text == state.running.source.text);
-        let what = what.map_or_else(|| format!("apply {}", source.name), |value| format!("set {value}"));
+        let what = what_changed(&state.running.source, &source);
         self.switch(&mut state, Running { source, policies }, &mut applied, what)?;
         state.deadline = how.confirm_s.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
         applied.to_confirm_s = how.confirm_s;
@@ -256,6 +293,8 @@ impl Service {
         state.changes += 1;
         state.history.extend(history);
         state.before = Some(std::mem::replace(&mut state.running, next));
+        let State { reservations, running, .. } = state;
+        reservations.keep(&running.policies);
         Ok(())
     }
 
@@ -288,6 +327,8 @@ impl Service {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.started.elapsed().as_secs_f64(),
             file: state.running.source.name.clone(),
+            edits: state.running.source.set.clone(),
+            reservations: state.reservations.all(),
             directions,
             changes: state.changes,
             to_confirm_s: state.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
@@ -295,103 +336,6 @@ impl Service {
             clients: self.tally.counts(),
             pages: self.pages.counts(),
         })
-    }
-
-    /// Keeps what classes have sent, once a second.
-    fn sample(&self) {
-        const INTERVAL: Duration = Duration::from_secs(1);
-        if lock(&self.samples)[1].at.elapsed() < INTERVAL {
-            return;
-        }
-        let sent = |index| self.control.classes(index).map(|classes| classes.iter().map(|class| class.sent.bytes).collect());
-        if let Ok(sent) = self.directions().map(sent).collect() {
-            let mut samples = lock(&self.samples);
-            samples.swap(0, 1);
-            samples[1] = Sample { at: Instant::now(), sent };
-        }
-    }
-
-    fn classes(&self, asked: &AskedClasses) -> Result<Classes, Refusal> {
-        let [older, newer] = lock(&self.samples).clone();
-        let sample = if newer.at.elapsed() < Duration::from_millis(500) { older } else { newer };
-        let mut directions = Vec::new();
-        let mut over = 0.0;
-        for index in self.directions() {
-            let now = Instant::now();
-            let classes = self.control.classes(index).map_err(refused)?;
-            over = (now - sample.at).as_secs_f64().max(1e-3);
-            let rate = |(index_of_class, class): (usize, &ClassVolumes)| {
-                let before = sample.sent[index].get(index_of_class).copied().unwrap_or(0);
-                class.sent.bytes.saturating_sub(before) as f64 * 8.0 / over
-            };
-            let wanted = |class: &ClassVolumes| asked.names.as_deref().is_none_or(|pattern| matches(pattern, &class.name));
-            let mut chosen: Vec<(usize, f64)> = classes
-                .iter()
-                .enumerate()
-                .filter(|(_, class)| wanted(class))
-                .map(|(number, class)| (number, rate((number, class))))
-                .collect();
-            let most = asked.most.unwrap_or(usize::MAX);
-            let left_out = chosen.len().saturating_sub(most);
-            if left_out > 0 {
-                chosen.sort_by(|one, other| other.1.total_cmp(&one.1));
-                chosen.truncate(most);
-            }
-            let delays = self.control.delays(index, chosen.iter().map(|(number, _)| *number).collect()).map_err(refused)?;
-            let state = lock(&self.state);
-            let policy = &state.running.policies[index];
-            let present: HashMap<&str, usize> = policy.classes.iter().map(|class| class.name.as_str()).zip(0..).collect();
-            let status = |((number, rate_bps), delays): (&(usize, f64), &Delays)| {
-                let class = &classes[*number];
-                let place = present.get(class.name.as_str());
-                ClassStatus {
-                    name: class.name.clone(),
-                    present: place.is_some(),
-                    rate_bps: *rate_bps,
-                    offered: amount(class.offered),
-                    sent: amount(class.sent),
-                    queued: amount(class.queued()),
-                    dropped: dropped(class),
-                    recoloured: amount(class.marked),
-                    delay: quantiles(delays),
-                    guarantee: place
-                        .map_or_else(|| "the policy has it no more".to_owned(), |&place| policy.classes[place].guarantee.to_string()),
-                }
-            };
-            let [from, to] = self.way(index);
-            directions.push(DirectionClasses { from, to, classes: chosen.iter().zip(&delays).map(status).collect(), left_out });
-        }
-        Ok(Classes { rates_over_s: over, directions })
-    }
-
-    fn why(&self, asked: &AskedWhy) -> Result<Why, Refusal> {
-        let headers = headers(asked)?;
-        let policies = lock(&self.state).running.policies.clone();
-        let mut packets = Vec::new();
-        for (index, policy) in policies.iter().enumerate() {
-            let classes = self.control.classes(index).map_err(refused)?;
-            for header in &headers {
-                let found = explain::met(policy, header);
-                let class = &policy.classes[found.class];
-                let number = classes.iter().position(|volumes| volumes.name == class.name);
-                let delays = self.control.delays(index, number.into_iter().collect()).map_err(refused)?;
-                let [from, to] = self.way(index);
-                packets.push(Met {
-                    from,
-                    to,
-                    packet: explain::print_header(header),
-                    class: class.name.clone(),
-                    rule: found.rule,
-                    queue: [found.queue, class.queues],
-                    groups: found.groups,
-                    contract: found.text.split(", ").map(str::to_owned).collect(),
-                    queued: number.map_or_else(Amount::default, |number| amount(classes[number].queued())),
-                    dropped: number.map_or_else(BTreeMap::new, |number| dropped(&classes[number])),
-                    delay: delays.first().and_then(quantiles),
-                });
-            }
-        }
-        Ok(Why { packets })
     }
 
     /// The numbers of all directions.
@@ -426,80 +370,17 @@ fn amount(volume: Volume) -> Amount {
     Amount { packets: volume.packets, bytes: volume.bytes }
 }
 
-fn dropped(class: &ClassVolumes) -> BTreeMap<String, Amount> {
-    let by_reason = DropReason::ALL.iter().zip(class.dropped).filter(|(_, volume)| volume.packets > 0);
-    by_reason.map(|(reason, volume)| (reason.name().to_owned(), amount(volume))).collect()
-}
-
-fn quantiles(delays: &Delays) -> Option<DelayQuantiles> {
-    Some(DelayQuantiles { p50_s: delays.quantile_seconds(0.5)?, p99_s: delays.quantile_seconds(0.99)?, max_s: delays.maximum_seconds()? })
-}
-
-/// The source with these values; a value replaces an earlier one of the same key.
-fn with_values(mut source: Source, values: &[String]) -> Source {
-    let key = |value: &str| value.split('=').next().unwrap_or_default().trim().to_owned();
-    for value in values {
-        source.set.retain(|earlier| key(earlier) != key(value));
-        source.set.push(value.clone());
+/// What is new in a source, in words of its edits.
+fn what_changed(before: &Source, after: &Source) -> String {
+    if after.text != before.text {
+        return format!("apply {}", after.name);
     }
-    source
-}
-
-/// True if a name matches a pattern in which `*` stands for any characters.
-fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
+    let new = |edits: &[String], known: &[String]| edits.iter().find(|edit| !known.contains(edit)).cloned();
+    match (new(&after.set, &before.set), new(&before.set, &after.set)) {
+        (Some(edit), _) => format!("set {edit}"),
+        (None, Some(edit)) => format!("without {edit}"),
+        (None, None) => format!("apply {}", after.name),
     }
-    rest.ends_with(last)
-}
-
-/// The headers that are asked about.
-fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
-    if let Some(frame) = &asked.frame {
-        let digits: String = frame.chars().filter(|character| !character.is_whitespace() && *character != ':').collect();
-        let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
-        let bytes = bytes.filter(|bytes| digits.len().is_multiple_of(2) && bytes.len() >= 14);
-        let bytes =
-            bytes.ok_or_else(|| bad("error: a frame is at least 14 bytes, two hexadecimal digits each, from its Ethernet header on"))?;
-        return Ok(vec![parse(LinkType::Ethernet, &bytes)]);
-    }
-    let Some(address) = &asked.address else { return Err(bad("error: ask about an address or a frame")) };
-    let address: std::net::IpAddr =
-        address.parse().map_err(|_| bad(format!("error: `{address}` is no IP address, such as 10.0.0.7 or 2001:db8::7")))?;
-    let transport = |ports: (u16, u16)| {
-        let protocol = asked.protocol.unwrap_or(6);
-        let dscp = asked.dscp.unwrap_or(0) & 63;
-        let ports = matches!(protocol, 6 | 17 | 33 | 132 | 136).then_some(ports);
-        Transport { dscp, protocol, ports, ..Transport::default() }
-    };
-    let other = asked.port.unwrap_or(0);
-    let (sent, got) = (transport((0, other)), transport((other, 0)));
-    Ok(match address {
-        std::net::IpAddr::V4(address) => {
-            let address = address.to_bits();
-            let header = |source, destination, transport| Header {
-                ethernet_type: 0x0800,
-                network: Network::V4 { source, destination, transport },
-                ..Header::default()
-            };
-            vec![header(address, 0, sent), header(0, address, got)]
-        }
-        std::net::IpAddr::V6(address) => {
-            let address = address.to_bits();
-            let header = |source, destination, transport| Header {
-                ethernet_type: 0x86dd,
-                network: Network::V6 { source, destination, transport },
-                ..Header::default()
-            };
-            vec![header(address, 0, sent), header(0, address, got)]
-        }
-    })
 }
 
 /// A change in one line, for the log.
@@ -518,28 +399,4 @@ fn in_one_line(applied: &Applied) -> String {
         format!("{from} -> {to}: {} classes added, {} removed, {} changed{queues}", added.len(), removed.len(), changed.len())
     };
     applied.directions.iter().map(direction).collect::<Vec<_>>().join(" | ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns_match_whole_names() {
-        for (pattern, name, is) in [
-            ("*", "", true),
-            ("a*", "ab", true),
-            ("a*", "ba", false),
-            ("a*c", "abc", true),
-            ("a*c", "ac", true),
-            ("a*a", "a", false),
-            ("a*b*c", "a-b-c", true),
-            ("a*b*c", "acb", false),
-            ("abc", "abc", true),
-            ("abc", "abcd", false),
-            ("", "a", false),
-        ] {
-            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
-        }
-    }
 }

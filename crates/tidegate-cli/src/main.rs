@@ -8,10 +8,14 @@ mod capture_report;
 mod changes;
 mod check;
 mod ctl;
+mod ctl_capture;
+mod ctl_text;
 mod failure;
 mod live;
+mod live_captures;
 mod live_pages;
 mod live_pairs;
+mod live_reservations;
 mod live_service;
 mod live_ticker;
 mod log;
@@ -104,8 +108,8 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<ExitCode, failure::Failure> {
-    // `live` arranges for signals itself, after it has given up rights that the thread for them must not keep.
-    if !matches!(command, Command::Live(_)) {
+    // `live` arranges for signals itself, after it has given up rights that the thread for them must not keep; `ctl` may have a file to end.
+    if !matches!(command, Command::Live(_) | Command::Ctl(_)) {
         signals::end_cleanly()?;
     }
     match command {

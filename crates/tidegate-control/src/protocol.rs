@@ -3,6 +3,15 @@
 //! Times are in seconds, lengths in bytes, rates in bit/s. Directions are those of the command: first from `--in` to `--out`, then back; with `--pair` those of
 //! each pair in turn.
 
+mod reservations;
+mod views;
+
+pub use reservations::{Offered, Promised, Reservation, Reserve, Reserved};
+pub use views::{
+    AskedCapture, AskedCaptured, CaptureStarted, CapturedPacket, CapturedPackets, DirectionFlows, DirectionQueues, DirectionRules,
+    FlowStatus, Flows, QueueStatus, Queues, RuleStatus, Rules,
+};
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,16 +44,36 @@ pub enum Request {
     Status,
     /// What the classes got: [`Classes`].
     Classes(AskedClasses),
+    /// What the queues of classes hold: [`Queues`].
+    Queues(AskedClasses),
+    /// The flows that sent most: [`Flows`].
+    Flows(AskedClasses),
+    /// The rules of classes and what they matched: [`Rules`].
+    Rules(AskedClasses),
     /// Another file takes the place of the present one: [`Applied`].
     Apply(Apply),
     /// The present file with other values: [`Applied`].
     Set(Set),
+    /// The present file with one class, group or subscriber more: [`Applied`].
+    Add(Add),
+    /// The present file without a class, group or subscriber: [`Applied`].
+    Remove(Remove),
     /// The latest change stays: its time to be confirmed ends.
     Confirm,
     /// The latest change is taken back: [`Applied`].
     Rollback,
     /// Which class, contract and queue a packet meets: [`Why`].
     Why(AskedWhy),
+    /// A reservation is asked for: [`Reserved`].
+    Reserve(Reserve),
+    /// The lease of a reservation begins anew.
+    Renew(Named),
+    /// A reservation ends: [`Applied`].
+    Release(Named),
+    /// Packets of a class are to be copied: [`CaptureStarted`].
+    Capture(AskedCapture),
+    /// What has been copied: [`CapturedPackets`].
+    Captured(AskedCaptured),
 }
 
 impl Request {
@@ -104,6 +133,47 @@ pub struct Set {
     /// How to apply them.
     #[serde(default)]
     pub how: How,
+}
+
+/// What is to be added.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Add {
+    /// The list of the policy: `class`, `group` or `subscriber`.
+    pub kind: String,
+    /// The table, in one line, as `{ name = "guests", ... }`.
+    pub table: String,
+    /// The policy, if the file has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The element before which it comes. Otherwise it is the last, but for a class that takes what no rule matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// How to apply it.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// What is to be removed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remove {
+    /// The name of the class, group or subscriber.
+    pub name: String,
+    /// The policy, if the file has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// How to apply it.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Something by its name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// The name.
+    pub name: String,
 }
 
 /// How a change is made.
@@ -170,12 +240,26 @@ pub enum Answer {
     Status(Status),
     /// To [`Request::Classes`].
     Classes(Classes),
-    /// To [`Request::Apply`], [`Request::Set`] and [`Request::Rollback`].
+    /// To [`Request::Queues`].
+    Queues(Queues),
+    /// To [`Request::Flows`].
+    Flows(Flows),
+    /// To [`Request::Rules`].
+    Rules(Rules),
+    /// To every request for a change but reservations.
     Applied(Applied),
     /// To [`Request::Confirm`].
     Confirmed,
     /// To [`Request::Why`].
     Why(Why),
+    /// To [`Request::Reserve`].
+    Reserved(Reserved),
+    /// To [`Request::Renew`].
+    Renewed,
+    /// To [`Request::Capture`].
+    Capture(CaptureStarted),
+    /// To [`Request::Captured`].
+    Captured(CapturedPackets),
 }
 
 /// Why a request was not answered.
@@ -229,6 +313,10 @@ pub struct Status {
     pub uptime_s: f64,
     /// The name of the present file.
     pub file: String,
+    /// How the policies differ from the file: values that were set, elements that were added (`+=`) or removed (`-=`), in order.
+    pub edits: Vec<String>,
+    /// The reservations that hold.
+    pub reservations: Vec<Reservation>,
     /// Both directions of each pair of interfaces.
     pub directions: Vec<DirectionStatus>,
     /// The changes so far that came through the control socket or by a hang-up.
@@ -356,9 +444,19 @@ pub struct ClassStatus {
     pub dropped: BTreeMap<String, Amount>,
     /// Packets whose colour the policer changed.
     pub recoloured: Amount,
+    /// Packets that its AQM has marked.
+    pub ecn_marked: u64,
+    /// The names of the groups above it, from the link down.
+    pub groups: Vec<String>,
     /// From arrival to the last bit sent, since the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayQuantiles>,
+    /// The same of the latest complete second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_second: Option<DelayQuantiles>,
+    /// The same of the last 60 to 70 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_minute: Option<DelayQuantiles>,
     /// The guaranteed rate while it is backlogged, or why there is none.
     pub guarantee: String,
 }

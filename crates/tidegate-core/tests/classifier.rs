@@ -181,8 +181,10 @@ proptest! {
         let (classifier, rules) = build(&rules);
         for header in headers {
             let scanned = rules.iter().position(|class| class.iter().any(|rule| rule.matches(&header))).unwrap_or(rules.len());
-            let flow = classifier.classify(&header);
+            let (flow, rule) = classifier.classify_by(&header);
             prop_assert_eq!(classifier.class_of(flow), scanned, "{:?}", header);
+            let first = rules.iter().flatten().position(|rule| rule.matches(&header));
+            prop_assert_eq!(rule.map(|rule| rule as usize), first, "{:?}", header);
             let class = &classifier.classes()[scanned];
             prop_assert!(flow.0 >= class.first_flow.0 && flow.0 < class.first_flow.0 + class.queues);
         }

@@ -5,7 +5,7 @@ mod aqm;
 use aqm::slow_port::SlowPort;
 use aqm::{Event, Signal, constant_rate, milliseconds, port, rounded, run};
 use std::collections::VecDeque;
-use tidegate_core::aqm::{AqmParameters, AqmSetup};
+use tidegate_core::aqm::{AqmParameters, AqmSetup, AqmState};
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet, Part};
 use tidegate_core::random::SplitMix64;
@@ -35,6 +35,8 @@ fn drops_under_overload_are_those_of_the_model() {
     assert_eq!(short(&log.signals), expected);
     assert_eq!(log.signals.len(), 102);
     assert_eq!(port.counters().marked.packets, 0);
+    let state = AqmState { is_signalling: true, probability: None };
+    assert_eq!(port.aqm_state(Flow(0)), Some(state), "the spell of dropping lasts as long as the overload");
 }
 
 #[test]

@@ -3,11 +3,14 @@
 //! A direction looks for requests whenever its thread goes around, at least 20 times a second, and answers a few classes at a time: packets wait for no
 //! reader. New policies are built by the thread that asks, and what is left of the old one is freed there.
 
+use crate::class_queues::ClassQueues;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionLoop;
 use crate::error::ControlError;
 use crate::locks::lock;
 use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
+use crate::talkers::Talkers;
+use crate::tap::{self, Capture, Tap};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,11 +18,13 @@ use std::sync::{Arc, Mutex};
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{PortSetup, Volume};
-use tidegate_statistics::{ClassRecord, Delays};
+use tidegate_core::units::Time;
+use tidegate_statistics::{ClassRecord, Delays, RecentDelays};
 
-/// Classes whose volumes are copied at a time, and those whose delays are.
+/// Classes whose volumes are copied at a time, those whose delays are, and queues that are looked at.
 const VOLUMES_AT_A_TIME: usize = 128;
 const DELAYS_AT_A_TIME: usize = 16;
+const QUEUES_AT_A_TIME: u32 = 512;
 
 /// The line to a running bridge, or to several, for any number of threads. Directions are numbered: those of the first pair of interfaces are 0 from A to B
 /// and 1 back, those of the second 2 and 3.
@@ -61,7 +66,17 @@ enum Request {
     /// The classes, and those that have been copied.
     Classes(Vec<ClassVolumes>, Sender<Vec<ClassVolumes>>),
     /// The delays of some classes, and those that have been copied.
-    Delays(Vec<usize>, Vec<Delays>, Sender<Vec<Delays>>),
+    Delays(Vec<usize>, Vec<ClassDelays>, Sender<Vec<ClassDelays>>),
+    /// The queues of some classes, and those that have been looked at; the last may not be complete.
+    Queues(Vec<usize>, Vec<ClassQueues>, Sender<Vec<ClassQueues>>),
+    /// How often each rule matched.
+    Hits(Sender<Vec<u64>>),
+    /// The flows that send most.
+    Talkers(Sender<Arc<Talkers>>),
+    /// A capture begins. A refusal brings its end back, so that memory is not freed beside packets.
+    Capture(Box<Tap>, Sender<Result<(), (ControlError, Box<Tap>)>>),
+    /// It ends.
+    EndCapture(Sender<Option<Box<Tap>>>),
     /// How often the port has been switched.
     Switches(Sender<u32>),
     Classifier(Sender<Classifier>),
@@ -80,14 +95,35 @@ pub struct ClassVolumes {
     pub sent: Volume,
     /// Everything whose colour the policer changed.
     pub marked: Volume,
+    /// Everything that its AQM marked.
+    pub ecn_marked: Volume,
     /// Everything dropped, in the order of [`DropReason::ALL`].
     pub dropped: [Volume; DropReason::ALL.len()],
 }
 
+/// The delays of a class until it was asked, from arrival to the last bit sent.
+#[derive(Clone, Debug, Default)]
+pub struct ClassDelays {
+    /// Since the start.
+    pub all: Delays,
+    /// Of the last second and the last minute, if it has sent.
+    pub recent: Option<Box<RecentDelays>>,
+}
+
+impl ClassDelays {
+    fn of(record: &ClassRecord, second: u64) -> ClassDelays {
+        let recent = record.recent.clone().map(|mut recent| {
+            recent.advance(second);
+            recent
+        });
+        ClassDelays { all: record.delays.clone(), recent }
+    }
+}
+
 impl ClassVolumes {
     fn of(record: &ClassRecord) -> ClassVolumes {
-        let ClassRecord { name, offered, sent, marked, dropped, .. } = record;
-        ClassVolumes { name: name.clone(), offered: *offered, sent: *sent, marked: *marked, dropped: *dropped }
+        let ClassRecord { name, offered, sent, marked, ce_marked, dropped, .. } = record;
+        ClassVolumes { name: name.clone(), offered: *offered, sent: *sent, marked: *marked, ecn_marked: *ce_marked, dropped: *dropped }
     }
 
     /// What is queued.
@@ -140,11 +176,11 @@ impl Control {
         received(&answer)
     }
 
-    /// The delays of classes from arrival to the last bit sent, since the start, for these indices of [`Control::classes`].
+    /// The delays of classes for these indices of [`Control::classes`].
     ///
     /// # Errors
     /// [`ControlError::Ended`].
-    pub fn delays(&self, direction: usize, classes: Vec<usize>) -> Result<Vec<Delays>, ControlError> {
+    pub fn delays(&self, direction: usize, classes: Vec<usize>) -> Result<Vec<ClassDelays>, ControlError> {
         let (reply, answer) = channel();
         let copied = Vec::with_capacity(classes.len());
         self.lines[direction].ask(Request::Delays(classes, copied, reply))?;
@@ -160,6 +196,57 @@ impl Control {
         let (reply, answer) = channel();
         self.lines[direction].ask(Request::Fits(needs, reply))?;
         received(&answer)?
+    }
+
+    /// The queues of classes, which are numbered as in the present policy.
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`].
+    pub fn queues(&self, direction: usize, classes: Vec<usize>) -> Result<Vec<ClassQueues>, ControlError> {
+        let (reply, answer) = channel();
+        let looked_at = Vec::with_capacity(classes.len());
+        self.lines[direction].ask(Request::Queues(classes, looked_at, reply))?;
+        received(&answer)
+    }
+
+    /// The packets for which each rule of the present policy was the first that matched, in the order of the rules; last those that no rule matched.
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`].
+    pub fn hits(&self, direction: usize) -> Result<Vec<u64>, ControlError> {
+        let (reply, answer) = channel();
+        self.lines[direction].ask(Request::Hits(reply))?;
+        received(&answer)
+    }
+
+    /// The flows that sent most in the latest five seconds that are complete.
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`].
+    pub fn talkers(&self, direction: usize) -> Result<Arc<Talkers>, ControlError> {
+        let (reply, answer) = channel();
+        self.lines[direction].ask(Request::Talkers(reply))?;
+        received(&answer)
+    }
+
+    /// Copies the packets of a class, by its index in [`Control::classes`], until the capture is dropped: the first `longest` bytes of each.
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`]; [`ControlError::Captured`] if another capture of the direction runs; [`ControlError::Elsewhere`] in an end system.
+    pub fn capture(&self, direction: usize, class: usize, longest: u32) -> Result<Capture, ControlError> {
+        let (tap, copies) = tap::open(class as u32, longest);
+        let (reply, answer) = channel();
+        self.lines[direction].ask(Request::Capture(Box::new(tap), reply))?;
+        received(&answer)?.map_err(|(error, _)| error)?;
+        Ok(Capture::new(copies, self.clone(), direction))
+    }
+
+    /// Ends the capture of a direction, and frees its memory on this thread.
+    pub(crate) fn end_capture(&self, direction: usize) {
+        let (reply, answer) = channel();
+        if self.lines[direction].ask(Request::EndCapture(reply)).is_ok() {
+            drop(received(&answer));
+        }
     }
 
     /// Gives a direction another policy, at once. The policy's tables are built on this thread. Changes of [`LiveConfig`](crate::LiveConfig) that are
@@ -260,12 +347,12 @@ impl<'a> Answering<'a> {
 
     /// Answers a part of the next request. A thread that no longer waits has no use for the answer.
     #[cold]
-    pub(crate) fn answer<O>(&mut self, direction: &mut impl DirectionLoop<O>) {
+    pub(crate) fn answer<O>(&mut self, direction: &mut impl DirectionLoop<O>, now: Time) {
         match self.current.take().or_else(|| self.line.next()) {
             None => {}
             Some(Request::Counters(reply)) => drop(reply.send(direction.counters())),
             Some(Request::Classes(mut copied, reply)) => {
-                let records = direction.recorder().classes();
+                let records = direction.record().port.classes();
                 let first = copied.len();
                 copied.reserve_exact(records.len() - first);
                 copied.extend(records[first..].iter().take(VOLUMES_AT_A_TIME).map(ClassVolumes::of));
@@ -276,20 +363,71 @@ impl<'a> Answering<'a> {
                 }
             }
             Some(Request::Delays(classes, mut copied, reply)) => {
-                let records = direction.recorder().classes();
+                let port = &direction.record().port;
+                let (records, second) = (port.classes(), port.second());
                 let next = classes[copied.len()..].iter().take(DELAYS_AT_A_TIME);
-                copied.extend(next.map(|&class| records.get(class).map_or_else(Delays::default, |record| record.delays.clone())));
+                copied.extend(
+                    next.map(|&class| records.get(class).map_or_else(ClassDelays::default, |record| ClassDelays::of(record, second))),
+                );
                 if copied.len() == classes.len() {
                     drop(reply.send(copied));
                 } else {
                     self.current = Some(Request::Delays(classes, copied, reply));
                 }
             }
+            Some(Request::Queues(classes, mut looked_at, reply)) => {
+                if self.look(direction, now, &classes, &mut looked_at) {
+                    drop(reply.send(looked_at));
+                } else {
+                    self.current = Some(Request::Queues(classes, looked_at, reply));
+                }
+            }
+            Some(Request::Hits(reply)) => drop(reply.send(direction.record().hits.clone())),
+            Some(Request::Talkers(reply)) => drop(reply.send(direction.record().talkers.latest(now))),
+            Some(Request::Capture(mut tap, reply)) => {
+                let keeps_bytes = direction.keeps_bytes();
+                let present = &mut direction.record().tap;
+                drop(reply.send(match present {
+                    _ if !keeps_bytes => Err((ControlError::Elsewhere, tap)),
+                    Some(_) => Err((ControlError::Captured, tap)),
+                    None => {
+                        tap.begin(now);
+                        *present = Some(tap);
+                        Ok(())
+                    }
+                }));
+            }
+            Some(Request::EndCapture(reply)) => drop(reply.send(direction.record().tap.take())),
             Some(Request::Switches(reply)) => drop(reply.send(direction.switches())),
             Some(Request::Classifier(reply)) => drop(reply.send(direction.classifier().clone())),
             Some(Request::Fits(needs, reply)) => drop(reply.send(direction.fits(needs))),
             Some(Request::Change(change, reply)) => direction.change(change, reply),
         }
+    }
+}
+
+impl Answering<'_> {
+    /// Looks at some more queues; true if all have been looked at.
+    fn look<O>(&self, direction: &impl DirectionLoop<O>, now: Time, classes: &[usize], looked_at: &mut Vec<ClassQueues>) -> bool {
+        // The last is the one that is being looked at.
+        if looked_at.is_empty() {
+            looked_at.push(ClassQueues::default());
+        }
+        let mut left = QUEUES_AT_A_TIME;
+        while let Some(&class) = classes.get(looked_at.len() - 1) {
+            if left == 0 {
+                return false;
+            }
+            let last = looked_at.len() - 1;
+            let before = looked_at[last].queues;
+            if !direction.add_queues(now, class, left, &mut looked_at[last]) {
+                return false;
+            }
+            left = left.saturating_sub((looked_at[last].queues - before).max(1));
+            looked_at.push(ClassQueues::default());
+        }
+        looked_at.pop();
+        true
     }
 }
 

@@ -1,6 +1,7 @@
 //! One direction of a bridge: frames pass through a port and along a link. The caller passes the time, and no call waits.
 
 use crate::acks;
+use crate::class_queues::ClassQueues;
 use crate::counters::{DirectionCounters, Unsent};
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, Next};
 use crate::error::ControlError;
@@ -9,6 +10,7 @@ use crate::io::{Receive, Transmit};
 use crate::outbox::{self, DisturbedVolume, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
 use crate::port_change::{ChangeBuilder, Needs, PortChange, PortChanges, PreparedChange, Replaced};
+use crate::record::DirectionRecord;
 use crate::stamped::{Stamped, Stamps};
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
 use std::io;
@@ -20,7 +22,7 @@ use tidegate_core::packet::{Colour, Packet, Part};
 use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
-use tidegate_statistics::{Delays, PortRecorder};
+use tidegate_statistics::Delays;
 use tidegate_wire::AckFilter;
 
 pub(crate) struct Direction<R, T, O> {
@@ -28,7 +30,7 @@ pub(crate) struct Direction<R, T, O> {
     transmitter: T,
     port: Port<Frame>,
     pool: FramePool,
-    recorder: PortRecorder,
+    record: DirectionRecord,
     observer: O,
     checksums: Checksums,
     ack_filter: Option<AckFilter>,
@@ -64,7 +66,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         Ok(Direction {
             receiver,
             transmitter,
-            recorder: PortRecorder::new(now, &setup.classifier),
+            record: DirectionRecord::new(now, &setup.classifier),
             // Every frame in the outbox has a slot.
             outbox: Outbox::new(&direction_options.link, direction_options.number, direction_options.slots as usize),
             port: port_of(now, setup, &direction_options.link),
@@ -100,7 +102,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             if self.start_due(now) == Next::Blocked {
                 return;
             }
-            self.changes.make(now, &mut self.port, &mut self.pool, &mut self.recorder, &mut self.observer);
+            self.changes.make(now, &mut self.port, &mut self.pool, &mut self.record, &mut self.observer);
         }
     }
 
@@ -115,7 +117,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             self.counters.forgone = self.counters.forgone + horizon.since(free);
         }
         self.port.skip_to(horizon);
-        let mut watch = Watch::new(&mut self.recorder, &mut self.pool, &mut self.observer);
+        let mut watch = Watch::new(&mut self.record, &mut self.pool, &mut self.observer);
         let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.busy);
         self.served_until = now;
         if !self.flush(now) {
@@ -130,14 +132,15 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
 
     /// Takes in received frames; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, ack_filter, batch, outbox, busy, .. } = self;
+        let Direction { receiver, port, pool, record, observer, counters, checksums, ack_filter, batch, outbox, busy, .. } = self;
         let mut without_fields = 0;
         let stamps = Stamps::default();
         let mut receiver = Stamped::<_, O>::new(receiver, &stamps);
         let any = ingress::take_in(&mut receiver, *checksums, *batch, pool, counters, |pool, header, Arrived { slot, length }| {
             let frame = Frame::new(slot, port.counters().offered.packets);
-            let flow = port.classifier().classify(header);
-            let mut watch = Watch::new(recorder, pool, observer);
+            let (flow, rule) = port.classifier().classify_by(header);
+            record.came(header, (flow, rule), length);
+            let mut watch = Watch::new(record, pool, observer);
             let ecn = ecn_of(port, header);
             let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
             let key = port.classifier().key(header, flow);
@@ -150,7 +153,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             }
             let (number, arrived, read) = (frame.number(), stamps.arrived.get(), stamps.at.get());
             observer.taken_in(TakenIn { slot, number, flow, length, arrived, read });
-            let mut watch = Watch::new(recorder, pool, observer);
+            let mut watch = Watch::new(record, pool, observer);
             // On an idle link the first packet of a burst starts before the next one is offered, as in every other world. A link that the kernel
             // blocks is not idle.
             if !outbox.is_blocked() && port.busy_until(now).is_none() {
@@ -198,8 +201,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         let changed = self.counters.update_interfaces(self.receiver.maintain(), self.transmitter.maintain());
         self.counters.kernel = self.receiver.kernel_counters();
         self.changes.take_next();
-        // The record covers idle time too.
-        self.recorder.advance(now);
+        self.record.maintain(now);
         self.observer.maintained();
         changed
     }
@@ -211,8 +213,16 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         DirectionCounters { port: *self.port.counters(), queued, in_flight: self.outbox.held(), late, duplicated, ..self.counters }
     }
 
-    fn recorder(&self) -> &PortRecorder {
-        &self.recorder
+    fn record(&mut self) -> &mut DirectionRecord {
+        &mut self.record
+    }
+
+    fn add_queues(&self, now: Time, class: usize, most: u32, queues: &mut ClassQueues) -> bool {
+        queues.add(&self.port, now, class, most)
+    }
+
+    fn keeps_bytes(&self) -> bool {
+        true
     }
 
     fn classifier(&self) -> &Classifier {
@@ -247,7 +257,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         let counters = self.counters();
         DirectionReport {
             counters,
-            recorder: self.recorder,
+            recorder: self.record.port,
             lateness: self.lateness,
             busy: self.busy,
             observer: self.observer,

@@ -1,9 +1,11 @@
 //! The interface between a direction and the thread that runs it.
 
+use crate::class_queues::ClassQueues;
 use crate::counters::DirectionCounters;
 use crate::error::ControlError;
 use crate::ingress::Checksums;
 use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
+use crate::record::DirectionRecord;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use tidegate_core::classifier::Classifier;
@@ -47,7 +49,13 @@ pub(crate) trait DirectionLoop<O> {
     fn counters(&self) -> DirectionCounters;
 
     /// The record so far.
-    fn recorder(&self) -> &PortRecorder;
+    fn record(&mut self) -> &mut DirectionRecord;
+
+    /// As [`ClassQueues::add`].
+    fn add_queues(&self, now: Time, class: usize, most: u32, queues: &mut ClassQueues) -> bool;
+
+    /// True if the bytes of packets are here until they are sent or dropped.
+    fn keeps_bytes(&self) -> bool;
 
     /// The classifier of the present policy.
     fn classifier(&self) -> &Classifier;

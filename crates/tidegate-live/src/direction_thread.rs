@@ -176,7 +176,7 @@ impl<'a> DirectionThread<'a> {
             let asked = answering.as_mut().filter(|answering| answering.is_asked());
             let is_asked = asked.is_some();
             if let Some(answering) = asked {
-                answering.answer(&mut direction);
+                answering.answer(&mut direction, now);
             }
             let next = direction.poll(now, deadline.is_none());
             if deadline.is_some_and(|deadline| next == Next::Idle || !now.is_before(deadline)) {

@@ -16,6 +16,7 @@ mod outlet;
 mod replay_scheduler;
 mod reports;
 
+use crate::class_queues::ClassQueues;
 use crate::clock;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, EngineRecord, Next};
@@ -24,6 +25,7 @@ use crate::io::{Receive, Transmit};
 use crate::outbox::Outbox;
 use crate::pool::FramePool;
 use crate::port_change::{Needs, PreparedChange, Replaced};
+use crate::record::DirectionRecord;
 use crate::watch::Frame;
 use intake::Intake;
 use outlet::Outlet;
@@ -41,7 +43,7 @@ use tidegate_core::port::{ClassAqms, Port, PortSetup};
 use tidegate_core::registry::AnyScheduler;
 use tidegate_core::units::Time;
 use tidegate_endsystem::{DecisionEngine, Descriptor, EndSystem, EngineCounters, QueueManager, Setup};
-use tidegate_statistics::{Delays, PortRecorder};
+use tidegate_statistics::Delays;
 
 /// The greatest capacity of all rings of a direction together, in frames. A ring has room for the whole buffer of the policy, unless there
 /// are too many flows for that.
@@ -122,7 +124,7 @@ pub(crate) fn open<R, T: Transmit, O>(
     let [receiving, sending] = connected;
     let intake = Intake {
         receiver,
-        recorder: PortRecorder::new(now, &setup.classifier),
+        record: DirectionRecord::new(now, &setup.classifier),
         port: Port::new(now, setup),
         pool,
         observer,
@@ -162,8 +164,16 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for EndSystem
         self.intake.counters()
     }
 
-    fn recorder(&self) -> &PortRecorder {
-        self.intake.recorder()
+    fn record(&mut self) -> &mut DirectionRecord {
+        &mut self.intake.record
+    }
+
+    fn add_queues(&self, now: Time, class: usize, most: u32, queues: &mut ClassQueues) -> bool {
+        queues.add(&self.intake.port, now, class, most)
+    }
+
+    fn keeps_bytes(&self) -> bool {
+        false
     }
 
     fn classifier(&self) -> &Classifier {

@@ -172,6 +172,12 @@ pub enum ControlError {
     /// A direction of three threads cannot follow.
     #[error("an end system cannot change its policy while it runs: start it again without --end-system")]
     EndSystem,
+    /// One capture of a direction runs at a time.
+    #[error("another capture of this direction runs: end it first")]
+    Captured,
+    /// In a direction of three threads another thread has the bytes of packets.
+    #[error("an end system cannot copy packets: start it again without --end-system")]
+    Elsewhere,
     /// Another change took place while this one was prepared.
     #[error("another change took place at the same moment: ask again")]
     Overtaken,

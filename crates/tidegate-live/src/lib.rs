@@ -24,7 +24,8 @@
 //! | `control` | questions and changes that other threads bring to a running bridge |
 //! | `ingress` | received frames become packets |
 //! | `outbox` | frames on the link and on the way to the kernel |
-//! | `watch` | the observer of a port |
+//! | `watch`, `record` | the observer of a port, and what is known of a direction |
+//! | `talkers`, `tap`, `class_queues` | the flows that send most; copies of packets for a capture; what the queues of a class hold |
 //! | `stamped`, `probe` | the instants at which packets pass the stages of a direction, and their recorder |
 //! | `io` | the interface to the kernel; a faster path than packet sockets would be another implementation beside `packet` |
 //! | `packet` | packet sockets: a ring to receive, batches to send |
@@ -39,6 +40,7 @@
 
 mod acks;
 mod bridge;
+mod class_queues;
 mod clock;
 mod config;
 mod control;
@@ -63,13 +65,17 @@ mod packet;
 mod pool;
 mod port_change;
 mod probe;
+mod record;
 mod rights;
 mod stamped;
+mod talkers;
+mod tap;
 mod watch;
 
 pub use bridge::{run, run_observed};
+pub use class_queues::ClassQueues;
 pub use config::{LiveConfig, Options};
-pub use control::{ClassVolumes, Control};
+pub use control::{ClassDelays, ClassVolumes, Control};
 pub use counters::{DirectionCounters, Leak, Refused, Unsent};
 pub use direction_loop::EngineRecord;
 pub use error::{ControlError, LiveError};
@@ -79,6 +85,8 @@ pub use live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 pub use port_change::{PortChange, PortChanged};
 pub use probe::{Probe, ProbeError};
 pub use rights::keep_network_rights_only;
+pub use talkers::{FlowId, Talkers};
+pub use tap::{Capture, Captured};
 pub use tidegate_endsystem::{EngineCounters, Transfers};
 pub use tidegate_link::{Link, Loss};
 pub use watch::{Frame, StageObserver, TakenIn};

@@ -2,6 +2,7 @@
 
 use crate::error::ControlError;
 use crate::pool::FramePool;
+use crate::record::{CarriedRules, DirectionRecord};
 use crate::watch::Frame;
 use std::any::Any;
 use std::collections::VecDeque;
@@ -13,7 +14,6 @@ use tidegate_core::packet::{DropReason, Flow, Packet};
 use tidegate_core::port::{Port, PortSetup, Switched, Transition};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
-use tidegate_statistics::PortRecorder;
 use tidegate_wire::{LinkType, parse};
 
 /// A new policy for a port.
@@ -41,6 +41,7 @@ pub struct PortChanged {
 pub(crate) struct PreparedChange {
     transition: Box<Transition<Frame>>,
     classifier: Classifier,
+    rules: CarriedRules,
     packet_limit: u32,
     longest_frame: u32,
 }
@@ -50,7 +51,8 @@ impl PreparedChange {
     pub(crate) fn new(before: &Classifier, switches: u32, setup: PortSetup) -> PreparedChange {
         let PortSetup { packet_limit, longest_frame, .. } = setup;
         let transition = Box::new(Transition::after(before, switches, setup));
-        PreparedChange { classifier: transition.classifier().clone(), transition, packet_limit, longest_frame }
+        let rules = CarriedRules::new(before, transition.classifier());
+        PreparedChange { classifier: transition.classifier().clone(), rules, transition, packet_limit, longest_frame }
     }
 
     pub(crate) fn needs(&self) -> Needs {
@@ -174,7 +176,7 @@ impl PortChanges {
         now: Time,
         port: &mut Port<Frame>,
         pool: &mut FramePool,
-        recorder: &mut PortRecorder,
+        record: &mut DirectionRecord,
         observer: &mut O,
     ) {
         let (at, change, reply) = match self.asked.take() {
@@ -191,27 +193,29 @@ impl PortChanges {
                 (at, change, None)
             }
         };
-        let PreparedChange { transition, classifier, .. } = change;
+        let PreparedChange { transition, classifier, rules, .. } = change;
         let began = Instant::now();
-        recorder.expect(&classifier);
-        let mut watch = SwitchWatch { recorder, observer, freed: Vec::new() };
+        record.port.expect(&classifier);
+        let mut watch = SwitchWatch { record, pool, observer, freed: Vec::new() };
         let classify = |packet: &Packet<()>, frame: &Frame| {
             Some(classifier.classify(&parse(LinkType::Ethernet, pool.packet(frame.slot(), packet.length))))
         };
         let (switched, retired) = port.switch(now, *transition, classify, &mut watch);
-        watch.freed.iter().for_each(|&slot| pool.release(slot));
-        recorder.switched();
+        let freed = watch.freed;
+        freed.iter().for_each(|&slot| pool.release(slot));
+        record.port.switched();
+        let hits = record.carry_hits(rules);
         let changed = PortChanged { switched, late: now.since(at), gap: began.elapsed() };
         match reply {
             Some((reply, cancelled, builder)) => {
                 // The builder ends before the thread that asked frees what it has built.
                 drop(builder);
-                drop(reply.send(Replaced { outcome: Ok(changed), _left: Box::new((retired, classifier, cancelled)) }));
+                drop(reply.send(Replaced { outcome: Ok(changed), _left: Box::new((retired, classifier, hits, cancelled)) }));
             }
             None => {
                 self.done.push(changed);
                 if let Some((_, retire)) = &self.builder {
-                    drop(retire.send(Box::new((retired, classifier))));
+                    drop(retire.send(Box::new((retired, classifier, hits))));
                 }
             }
         }
@@ -220,20 +224,23 @@ impl PortChanges {
 
 /// Observes a switch: records, and keeps the slots of frames that are dropped.
 struct SwitchWatch<'a, O> {
-    recorder: &'a mut PortRecorder,
+    record: &'a mut DirectionRecord,
+    pool: &'a FramePool,
     observer: &'a mut O,
     freed: Vec<u32>,
 }
 
 impl<O: Observer<Frame>> Observer<Frame> for SwitchWatch<'_, O> {
     fn moved(&mut self, now: Time, packet: &Packet<Frame>, to: Flow) {
-        self.recorder.moved(now, packet, to);
+        self.record.port.moved(now, packet, to);
         self.observer.moved(now, packet, to);
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<Frame>, reason: DropReason, occupancy: &Occupancy) {
-        self.freed.push(packet.payload.slot());
-        self.recorder.dropped(now, packet, reason, occupancy);
+        let slot = packet.payload.slot();
+        self.record.tapped(now, packet.flow, packet.length, Some(reason), self.pool.packet(slot, packet.length));
+        self.freed.push(slot);
+        self.record.port.dropped(now, packet, reason, occupancy);
         self.observer.dropped(now, packet, reason, occupancy);
     }
 }

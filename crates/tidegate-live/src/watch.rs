@@ -1,6 +1,7 @@
 //! The payload of a packet of a live port, and the observer of that port.
 
 use crate::pool::FramePool;
+use crate::record::DirectionRecord;
 use tidegate_core::classifier::Header;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
@@ -9,7 +10,6 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::remark::Remark;
 use tidegate_core::scheduler::Scheduler;
 use tidegate_core::units::Time;
-use tidegate_statistics::PortRecorder;
 use tidegate_wire::{LinkType, mark, markable, rewrite};
 
 /// The payload of a packet of a live port: the slot of its bytes, and its number.
@@ -93,7 +93,7 @@ impl StageObserver for () {}
 
 /// Observes a port: records, frees the slots of dropped frames, and calls the user's observer.
 pub(crate) struct Watch<'a, O> {
-    recorder: &'a mut PortRecorder,
+    record: &'a mut DirectionRecord,
     pool: &'a mut FramePool,
     observer: &'a mut O,
     /// The colour and the code point of the latest packet that was queued.
@@ -103,19 +103,29 @@ pub(crate) struct Watch<'a, O> {
 }
 
 impl<'a, O> Watch<'a, O> {
-    pub(crate) fn new(recorder: &'a mut PortRecorder, pool: &'a mut FramePool, observer: &'a mut O) -> Watch<'a, O> {
-        Watch { recorder, pool, observer, queued: None, is_marked_elsewhere: false }
+    pub(crate) fn new(record: &'a mut DirectionRecord, pool: &'a mut FramePool, observer: &'a mut O) -> Watch<'a, O> {
+        Watch { record, pool, observer, queued: None, is_marked_elsewhere: false }
     }
 
     /// The observer of decisions that another thread has carried out, which has the frames.
-    pub(crate) fn replaying(recorder: &'a mut PortRecorder, pool: &'a mut FramePool, observer: &'a mut O) -> Watch<'a, O> {
-        Watch { is_marked_elsewhere: true, ..Watch::new(recorder, pool, observer) }
+    pub(crate) fn replaying(record: &'a mut DirectionRecord, pool: &'a mut FramePool, observer: &'a mut O) -> Watch<'a, O> {
+        Watch { is_marked_elsewhere: true, ..Watch::new(record, pool, observer) }
     }
 
     /// The bytes of a frame, if they were kept.
     #[inline]
     pub(crate) fn bytes(&self, slot: u32, length: u32) -> Option<&[u8]> {
         (slot != Frame::NO_SLOT).then(|| self.pool.packet(slot, length))
+    }
+
+    /// A packet is sent or dropped, and its bytes are still there. In an end system another thread may have them, and no capture runs.
+    #[inline]
+    fn tapped(&mut self, now: Time, packet: &Packet<Frame>, dropped: Option<DropReason>) {
+        if self.record.tap.is_some() {
+            let Frame { slot, .. } = packet.payload;
+            let bytes = if slot == Frame::NO_SLOT { &[] } else { self.pool.packet(slot, packet.length) };
+            self.record.tapped(now, packet.flow, packet.length, dropped, bytes);
+        }
     }
 
     /// The colour and the code point of the latest packet that was queued, if one was.
@@ -141,13 +151,13 @@ pub(crate) fn remark<S: Scheduler>(port: &Port<Frame, S>, flow: Flow, colour: Co
 impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
     #[inline]
     fn offered(&mut self, now: Time, packet: &Packet<Frame>) {
-        self.recorder.offered(now, packet);
+        self.record.port.offered(now, packet);
         self.observer.offered(now, packet);
     }
 
     #[inline]
     fn marked(&mut self, now: Time, packet: &Packet<Frame>, from: Colour) {
-        self.recorder.marked(now, packet, from);
+        self.record.port.marked(now, packet, from);
         self.observer.marked(now, packet, from);
     }
 
@@ -155,29 +165,31 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
         if packet.payload.slot() != Frame::NO_SLOT && !self.is_marked_elsewhere {
             mark(LinkType::Ethernet, self.pool.packet_mut(packet.payload.slot(), packet.length));
         }
-        self.recorder.congestion_marked(now, packet);
+        self.record.port.congestion_marked(now, packet);
         self.observer.congestion_marked(now, packet);
     }
 
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         self.queued = Some((packet.colour, packet.ecn));
-        Observer::<Frame>::queued(self.recorder, now, packet, occupancy);
+        Observer::<Frame>::queued(&mut self.record.port, now, packet, occupancy);
         self.observer.queued(now, packet, occupancy);
     }
 
     #[inline]
     fn dropped(&mut self, now: Time, packet: Packet<Frame>, reason: DropReason, occupancy: &Occupancy) {
+        self.tapped(now, &packet, Some(reason));
         if packet.payload.slot != Frame::NO_SLOT {
             self.pool.release(packet.payload.slot);
         }
-        self.recorder.dropped(now, packet, reason, occupancy);
+        self.record.port.dropped(now, packet, reason, occupancy);
         self.observer.dropped(now, packet, reason, occupancy);
     }
 
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet<Frame>, finish: Time, occupancy: &Occupancy) {
-        self.recorder.sent(now, packet, finish, occupancy);
+        self.tapped(now, packet, None);
+        self.record.port.sent(now, packet, finish, occupancy);
         self.observer.sent(now, packet, finish, occupancy);
     }
 }

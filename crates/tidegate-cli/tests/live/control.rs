@@ -21,7 +21,7 @@ class = [
 ]
 "#;
 
-fn ctl(socket: &Path, line: &[&str]) -> Output {
+pub fn ctl(socket: &Path, line: &[&str]) -> Output {
     let tidegate = env!("CARGO_BIN_EXE_tidegate");
     Command::new(tidegate).args(["ctl", "--control"]).arg(socket).args(line).output().expect("the command runs")
 }
@@ -105,7 +105,7 @@ fn a_bridge_is_changed_under_traffic_and_loses_nothing() {
     sending.join().unwrap();
     thread::sleep(Duration::from_millis(500));
 
-    let classes = told(&socket, &["classes", "--all"]);
+    let classes = told(&socket, &["show", "classes", "--all"]);
     let there = classes["classes"]["directions"][0]["classes"].as_array().unwrap();
     let names: Vec<&str> = there.iter().map(|class| class["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["video", "rest", "others"]);

@@ -12,6 +12,7 @@ mod topology;
 mod changes_under_load;
 mod command;
 mod control;
+mod control_views;
 mod hostile_clients;
 mod interface_lock;
 mod interfaces;

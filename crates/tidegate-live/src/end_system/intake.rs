@@ -8,6 +8,7 @@ use crate::ingress::{self, Arrived, Checksums, NoMemory};
 use crate::io::Receive;
 use crate::outbox;
 use crate::pool::{FramePool, Lent};
+use crate::record::DirectionRecord;
 use crate::watch::{Frame, Watch, ecn_of, remark};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use tidegate_core::port::{Next as PortNext, Port, Volume};
 use tidegate_core::scheduler::Decision;
 use tidegate_core::units::{Duration, Time};
 use tidegate_endsystem::{Disposition, Grain, Producer};
-use tidegate_statistics::{Delays, PortRecorder};
+use tidegate_statistics::Delays;
 
 /// How often reports are read while frames are held: the record is late by at most this, and so is the return of memory.
 const SETTLE_INTERVAL: Duration = Duration::from_milliseconds(1);
@@ -28,7 +29,7 @@ pub(crate) struct Intake<R, O> {
     pub(super) receiver: R,
     pub(super) port: Port<Frame, ReplayScheduler>,
     pub(super) pool: FramePool,
-    pub(super) recorder: PortRecorder,
+    pub(super) record: DirectionRecord,
     pub(super) observer: O,
     pub(super) checksums: Checksums,
     pub(super) batch: u32,
@@ -62,7 +63,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
         let changed = self.counters.update_interfaces(receiving, sending);
         self.counters.kernel = self.receiver.kernel_counters();
         self.counters.forgone = Duration::from_picoseconds(self.flags.forgone.load(Ordering::Relaxed));
-        self.recorder.advance(now);
+        self.record.maintain(now);
         changed
     }
 
@@ -72,23 +73,20 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
         DirectionCounters { port: *self.port.counters(), queued, ..self.counters }
     }
 
-    pub(crate) fn recorder(&self) -> &PortRecorder {
-        &self.recorder
-    }
-
     /// Takes in received frames; true if there were any. `now` is a whole number of grains.
     fn take_in(&mut self, now: Time) -> bool {
-        let Intake { receiver, port, pool, recorder, observer, counters, checksums, batch, ring, producer, .. } = self;
+        let Intake { receiver, port, pool, record, observer, counters, checksums, batch, ring, producer, .. } = self;
         let Some(producer) = producer else { return false };
         let mut without_fields = 0;
         let any = ingress::take_in(receiver, *checksums, *batch, pool, counters, |pool, header, Arrived { slot, length }| {
-            let flow = port.classifier().classify(header);
+            let (flow, rule) = port.classifier().classify_by(header);
             // A frame leaves the port's queue no earlier than its ring, so room in the queue means room in the ring.
             if port.occupancy().flow_packets(flow) >= *ring {
                 return Err(NoMemory);
             }
             let frame = Frame::new(slot, port.counters().offered.packets);
-            let mut watch = Watch::new(recorder, pool, observer);
+            record.came(header, (flow, rule), length);
+            let mut watch = Watch::new(record, pool, observer);
             let ecn = ecn_of(port, header);
             port.offer_packet(
                 Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame },
@@ -110,7 +108,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
 
     /// Replays the engine's decisions at the port, and counts the outcomes of sent frames.
     fn settle(&mut self) {
-        let Intake { port, pool, recorder, observer, reports, counters, lateness, busy, .. } = self;
+        let Intake { port, pool, record, observer, reports, counters, lateness, busy, .. } = self;
         while let Ok(report) = reports.pop() {
             match report {
                 Report::Decided { stream, slot, length, disposition, at } => {
@@ -124,7 +122,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
                     port.judge_next(judgement);
                     // A frame may be discarded while another is on the link; the port decides once the link is free.
                     let at = at.later(port.busy_until(at).unwrap_or(at));
-                    if let PortNext::Transmit(sent) = port.poll(at, &mut Watch::replaying(recorder, pool, observer)) {
+                    if let PortNext::Transmit(sent) = port.poll(at, &mut Watch::replaying(record, pool, observer)) {
                         debug_assert_eq!((sent.packet.payload.slot(), sent.packet.length), (slot, length));
                         *busy += u128::from(sent.finish.since(sent.start).picoseconds());
                         counters.in_flight.add(length);
@@ -160,7 +158,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
         let counters = DirectionCounters { queued, ..self.counters() };
         DirectionReport {
             counters,
-            recorder: self.recorder,
+            recorder: self.record.port,
             lateness: self.lateness,
             busy: self.busy,
             observer: self.observer,
