@@ -226,10 +226,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if reserved.promise.is_none() {
                 return Ok(ExitCode::from(1));
             }
-            while hold {
-                std::thread::sleep(LEASE / 4);
+            if hold {
                 let renew = Request::Renew(Named { name: reserved.name.clone() });
-                client.ask(renew).map_err(|error| failure(&arguments.control, error))?;
+                loop {
+                    std::thread::sleep(LEASE / 4);
+                    client.ask(renew.clone()).map_err(|error| failure(&arguments.control, error))?;
+                }
             }
         }
         if !watch {

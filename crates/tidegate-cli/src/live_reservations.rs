@@ -131,10 +131,20 @@ pub fn decide(policy: &Policy, asked: &Reserve) -> Result<(Reserved, Option<Stri
             (Reserved { promise: Some(promise), ..nothing }, Some(table))
         }
         Answer::Refused(refused) => {
-            let offers = refused.offers.iter().filter_map(offered).collect();
+            let mut offers: Vec<Offered> = refused.offers.iter().filter_map(offered).collect();
+            offers.extend(rate_offered(&mut port, &spec, &refused));
             (Reserved { refused: Some(short(&refused)), offers, ..nothing }, None)
         }
     })
+}
+
+/// The rate that is free, if a request for a rate would be admitted with it.
+fn rate_offered(port: &mut PathAdmission, spec: &FlowSpec<'_>, refused: &Refused) -> Option<Offered> {
+    let (Some(Target::Rate(_)), Constraint::Rate | Constraint::RateGuarantee) = (spec.target, refused.constraint) else { return None };
+    let (traffic, rate) = (spec.traffic, Rate::new(refused.have).ok()?);
+    let traffic = TrafficSpec::new(traffic.longest_packet(), traffic.burst(), rate, traffic.peak()).ok()?;
+    let spec = FlowSpec { traffic, target: Some(Target::Rate(refused.have)), ..*spec };
+    matches!(port.request(&spec), Ok(Answer::Admitted(_))).then(|| Offered { key: "rate_bps".to_owned(), value: refused.have as f64 })
 }
 
 /// The rates that classes and groups directly below the link have reserved.

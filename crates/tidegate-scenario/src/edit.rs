@@ -143,6 +143,22 @@ mod tests {
     }
 
     #[test]
+    fn subscribers_come_and_go_in_both_directions() {
+        let text = "[policy.street]\nkind = \"subscribers\"\ndown = \"1 Gbit/s\"\nup = \"1 Gbit/s\"\n[[policy.street.subscriber]]\nname = \"house 1\"\n\
+                    addresses = [\"192.0.2.1\"]\ndown = \"100 Mbit/s\"\nup = \"20 Mbit/s\"\n";
+        let house = "{ name = \"house 2\", addresses = [\"192.0.2.2\"], down = \"50 Mbit/s\", up = \"10 Mbit/s\" }";
+        let classes = |set: &[String]| {
+            let scenario = crate::parse_policies("street.toml", text, set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+            let has = |policy: &crate::Policy| policy.classes.iter().any(|class| class.name == "house 2");
+            scenario.variants[0].policies.iter().map(has).collect::<Vec<_>>()
+        };
+        let set = with(Vec::new(), &adding(text, &[], None, ("subscriber", house), None).unwrap());
+        assert_eq!((classes(&[]), classes(&set)), (vec![false, false], vec![true, true]));
+        let set = with(set.clone(), &removing(text, &set, None, "house 2").unwrap());
+        assert_eq!(set, [""; 0]);
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let wrong = |set: &str| crate::parse_policies("access.toml", TEXT, &[set.to_owned()]).unwrap_err().to_string();
         for (set, part) in [
