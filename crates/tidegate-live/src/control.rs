@@ -81,7 +81,7 @@ enum Request {
     Switches(Sender<u32>),
     Classifier(Sender<Classifier>),
     Fits(Needs, Sender<Result<(), ControlError>>),
-    Change(PreparedChange, Sender<Replaced>),
+    Change(Box<PreparedChange>, Sender<Replaced>),
 }
 
 /// What happened to a class until it was asked.
@@ -271,7 +271,7 @@ impl Control {
         let after = setup.classifier.clone();
         let change = PreparedChange::new(&classifier, switches, setup);
         let (reply, answer) = channel();
-        line.ask(Request::Change(change, reply))?;
+        line.ask(Request::Change(Box::new(change), reply))?;
         let outcome = received(&answer)?.outcome;
         *known = Some(if outcome.is_ok() { (after, switches.wrapping_add(1)) } else { (classifier, switches) });
         outcome
@@ -401,7 +401,7 @@ impl<'a> Answering<'a> {
             Some(Request::Switches(reply)) => drop(reply.send(direction.switches())),
             Some(Request::Classifier(reply)) => drop(reply.send(direction.classifier().clone())),
             Some(Request::Fits(needs, reply)) => drop(reply.send(direction.fits(needs))),
-            Some(Request::Change(change, reply)) => direction.change(change, reply),
+            Some(Request::Change(change, reply)) => direction.change(*change, reply),
         }
     }
 }

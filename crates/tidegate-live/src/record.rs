@@ -28,10 +28,11 @@ pub(crate) struct CarriedRules {
 
 impl CarriedRules {
     pub(crate) fn new(before: &Classifier, after: &Classifier) -> CarriedRules {
-        let names = |classifier: &Classifier, class: usize| classifier.classes()[class].name.clone();
-        let known: HashMap<(String, Rule), u32> =
-            before.rules().zip(0..).map(|((class, rule), number)| ((names(before, class), *rule), number)).collect();
-        let before: Vec<Option<u32>> = after.rules().map(|(class, rule)| known.get(&(names(after, class), *rule)).copied()).collect();
+        fn named(classifier: &Classifier) -> impl Iterator<Item = (&str, &Rule)> {
+            classifier.rules().map(|(class, rule)| (classifier.classes()[class].name.as_str(), rule))
+        }
+        let known: HashMap<(&str, &Rule), u32> = named(before).zip(0..).collect();
+        let before: Vec<Option<u32>> = named(after).map(|rule| known.get(&rule).copied()).collect();
         CarriedRules { hits: vec![0; before.len() + 1], before }
     }
 }

@@ -130,7 +130,8 @@ mod tests {
         let set = with(Vec::new(), &adding(TEXT, &[], None, ("class", guests), None).unwrap());
         assert_eq!(names(&set), ["video", "guests", "rest"], "before the class that takes the rest");
         let first = guests.replace("guests", "first").replace("10.9", "10.8");
-        let set = with(set, &adding(TEXT, &set, Some("access"), ("class", &first), Some("video")).unwrap());
+        let added = adding(TEXT, &set, Some("access"), ("class", &first), Some("video")).unwrap();
+        let set = with(set, &added);
         assert_eq!(names(&set), ["first", "video", "guests", "rest"]);
         let set = with(set, "policy.access.class.guests.weight=9");
         let without = with(set.clone(), &removing(TEXT, &set, None, "video").unwrap());

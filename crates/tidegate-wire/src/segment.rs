@@ -309,6 +309,7 @@ fn put_u16(out: &mut [u8], at: usize, value: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{LinkType, parse};
     use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
     use proptest::prelude::*;
 
