@@ -8,6 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 mod captures;
+mod control;
+mod http;
 pub mod mutation;
 mod packets;
 mod scenarios;
@@ -29,6 +31,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "packets", also: None, longest: 2048, run: packets::run },
     Target { name: "captures", also: None, longest: 4096, run: captures::run },
     Target { name: "scenarios", also: Some("scenarios"), longest: 8192, run: scenarios::run },
+    Target { name: "control", also: None, longest: 4096, run: control::run },
+    Target { name: "http", also: None, longest: 9216, run: http::run },
 ];
 
 /// The target of this name.

@@ -1,0 +1,6 @@
+//! The lines of the control socket under libFuzzer; see `fuzz/README.md`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    (tidegate_fuzz::target("control").run)(input);
+});

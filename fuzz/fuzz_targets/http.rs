@@ -1,0 +1,6 @@
+//! Requests for pages under libFuzzer; see `fuzz/README.md`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    (tidegate_fuzz::target("http").run)(input);
+});
