@@ -18,6 +18,7 @@ mod interface_lock;
 mod interfaces;
 mod kernel_aqm;
 mod log;
+mod operator_walk;
 mod preset;
 
 use command::{Live, notes, pings_pass};
