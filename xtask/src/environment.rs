@@ -36,6 +36,10 @@ pub const BARE_TARGET: &str = "x86_64-unknown-none";
 /// The version of cargo-deny that is installed when there is none.
 const CARGO_DENY: &str = "0.20.2";
 
+/// The versions of cargo-deb and cargo-cyclonedx that make packages.
+const CARGO_DEB: &str = "3.8.0";
+const CARGO_CYCLONEDX: &str = "0.5.9";
+
 /// The version of mdBook that the documentation is built with.
 const MDBOOK: &str = "0.5.4";
 
@@ -79,6 +83,15 @@ fn install_packages(missing: &[&Tool]) -> Result<(), Failure> {
     }
 }
 
+/// Makes sure that these programs are there, each of which the Debian package beside it brings.
+///
+/// # Errors
+/// As [`install`].
+pub fn require(programs: &[(&str, &str)]) -> Result<(), Failure> {
+    let missing: Vec<&str> = programs.iter().filter(|(program, _)| !is_in(program, &search_path())).map(|(_, package)| *package).collect();
+    if missing.is_empty() { Ok(()) } else { install(&missing) }
+}
+
 /// Installs Debian packages.
 ///
 /// # Errors
@@ -110,16 +123,19 @@ fn install_rust_components() -> Result<(), Failure> {
     if !lacking.is_empty() {
         rustup(&[&["component", "add"][..], &lacking[..]].concat())?;
     }
-    if !has_bare_target()? {
-        rustup(&["target", "add", BARE_TARGET])?;
-    }
+    rust_target(BARE_TARGET)?;
     println!("Rust components: all there");
     Ok(())
 }
 
-fn has_bare_target() -> Result<bool, Failure> {
+/// Makes sure that there is a standard library for this target, or what stands for one.
+///
+/// # Errors
+/// [`Failure::Environment`] if rustup cannot bring it.
+pub fn rust_target(target: &str) -> Result<(), Failure> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()))?;
-    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(BARE_TARGET).join("lib").is_dir())
+    let is_there = Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir();
+    if is_there { Ok(()) } else { rustup(&["target", "add", target]) }
 }
 
 /// Runs rustup from the root, so that it acts on the toolchain that `rust-toolchain.toml` pins.
@@ -138,6 +154,22 @@ pub fn cargo_deny() -> Result<PathBuf, Failure> {
         return Ok(PathBuf::from("cargo-deny"));
     }
     built("cargo-deny", CARGO_DENY, &[])
+}
+
+/// The cargo-deb to run, built into the target directory without a compressor of its own: it starts `xz`.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be built.
+pub fn cargo_deb() -> Result<PathBuf, Failure> {
+    built("cargo-deb", CARGO_DEB, &[])
+}
+
+/// The cargo-cyclonedx to run, built into the target directory.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be built.
+pub fn cargo_cyclonedx() -> Result<PathBuf, Failure> {
+    built("cargo-cyclonedx", CARGO_CYCLONEDX, &[])
 }
 
 /// The mdBook to run, built into the target directory with the search and without its web server. One on the path may have another version,

@@ -12,6 +12,7 @@ mod environment;
 mod failure;
 mod fuzz;
 mod mutants;
+mod package;
 mod rtl;
 mod soak;
 mod steps;
@@ -59,6 +60,8 @@ enum Task {
     BenchSimulation(bench::simulation::Options),
     /// The router model's event loop beside the simulator's: events per second of CPU time, measured in turns
     BenchRouter(bench::router::Options),
+    /// Build what is given to users, and try it: a Debian package, a static binary, a bill of materials
+    Package(package::Options),
     /// Check the hardware design: a selection of designs, proofs and faults, with --deep all of them
     Rtl(rtl::Options),
     /// Synthesise, place and route what has changed, and write docs/rtl.md
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::BenchSimulation(options) => bench::simulation::run(&options),
         Task::BenchRouter(options) => bench::router::run(&options),
+        Task::Package(options) => package::run(&options),
         Task::Rtl(options) => rtl::run(&options),
         Task::RtlReports(options) => rtl::reports::run(&options),
     };

@@ -10,7 +10,7 @@ use std::process::Command;
 /// What `cargo xtask test` is told.
 #[derive(Parser)]
 pub struct Options {
-    /// Only this step: environment, format, tidy, clippy, docs, book, no-std, tests, optimised, contributing, licences, rtl
+    /// Only this step: environment, format, tidy, clippy, docs, book, no-std, no-live, tests, optimised, contributing, licences, unit, rtl
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
 }
@@ -27,10 +27,16 @@ const STEPS: &[Step<()>] = &[
         proves: "the core, the cell scheduler and the model of the hardware need no operating system",
         run: |()| no_std(),
     },
+    Step { name: "no-live", proves: "everything but `tidegate live` builds without it", run: |()| no_live() },
     Step { name: "tests", proves: "unit, conformance, integration, documentation and short fuzz tests", run: |()| tests() },
     Step { name: "optimised", proves: "the core keeps its laws as it is shipped: compiled for speed", run: |()| optimised() },
     Step { name: "contributing", proves: "the worked example of CONTRIBUTING.md works", run: |()| crate::contributing::run() },
     Step { name: "licences", proves: "licences, banned crates and sources of every dependency", run: |()| licences() },
+    Step {
+        name: "unit",
+        proves: "systemd takes the unit of the package, and finds little exposure",
+        run: |()| crate::package::check_unit(),
+    },
     Step {
         name: "rtl",
         proves: "the hardware decides as the software does, and the rest of `cargo xtask rtl`",
@@ -61,6 +67,10 @@ fn docs() -> Result<(), Failure> {
 fn no_std() -> Result<(), Failure> {
     let packages = ["tidegate-core", "tidegate-cells", "tidegate-rtl-model"];
     succeed(cargo().arg("check").args(packages.map(|package| format!("--package={package}"))).args(["--target", BARE_TARGET]))
+}
+
+fn no_live() -> Result<(), Failure> {
+    succeed(cargo().args(["check", "--package=tidegate-cli", "--no-default-features"]))
 }
 
 fn tests() -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 use crate::acks::AckFilterForm;
 use crate::changes::{self, Change};
+use crate::confinement::{self, Paths};
 use crate::failure::Failure;
 use crate::live_pages::Pages;
 use crate::live_pairs::{Pair, PairArguments};
@@ -12,6 +13,7 @@ use crate::port_report::{add_port, judge_classes};
 use crate::present::{Destination, Output};
 use crate::queue_report::add_aqms;
 use crate::signals;
+use crate::supervision;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,8 +21,8 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_control::http::PageServer;
@@ -80,6 +82,9 @@ pub struct Arguments {
     /// Listen on this Unix socket for `tidegate ctl`, which shows and changes the running bridge (docs/control.md)
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
+    /// Let the group of this process use the control socket, too, and not its user alone
+    #[arg(long, requires = "control")]
+    share_control: bool,
     /// Serve metrics for Prometheus and a page to watch the bridge at this address, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
@@ -125,13 +130,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
     let recording = arguments.probe.as_deref().map(Recording::open).transpose()?;
-    let server = arguments.control.as_deref().map(listen).transpose()?;
+    let server = arguments.control.as_deref().map(|path| listen(path, arguments.share_control)).transpose()?;
     let pages = arguments.metrics.map(|address| page_server(address, arguments.metrics_token.as_deref())).transpose()?;
     // Rights belong to threads, so they are dropped before threads are started.
     tidegate_live::keep_network_rights_only()
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
+    let paths = Paths { policy: &arguments.policy, report: arguments.report.as_deref(), control: arguments.control.as_deref() };
+    let confinement = confinement::confine(&paths);
     destination.check()?;
     log::in_background();
+    if let Some(warning) = confinement {
+        log::line(&warning);
+    }
     let service = service(arguments, text, &configs, &pairs);
     let outcome = carry(arguments, configs, &pairs, &service, (destination, recording, server, pages));
     log::finish(LOG_FLUSH_LIMIT);
@@ -175,6 +185,7 @@ fn carry(
     let in_place = std::io::stderr().is_terminal();
     let names = pairs.iter().flat_map(|pair| pair.policies).map(|policy| policy.name.as_str()).collect();
     let ticker = Mutex::new(Ticker::new(pairs.len(), names, arguments.quiet, in_place));
+    let starting = AtomicUsize::new(pairs.len());
     let pages = Pages::new(service, arguments.metrics_classes);
     let outcomes = std::thread::scope(|scope| {
         if let Some(limit) = limit {
@@ -197,9 +208,17 @@ fn carry(
             let (finished, pages) = (&finished, &pages);
             scope.spawn(move || server.serve(&service.pages, finished, |path| pages.page(path)));
         }
-        let (stop, ticker, recording) = (&stop, &ticker, &recording);
+        if supervision::is_supervised() {
+            let (controls, stop) = (configs.iter().map(|config| config.control.clone()).collect::<Vec<_>>(), &stop);
+            scope.spawn(move || supervision::supervise(&controls, stop, over));
+        }
+        let (stop, ticker, recording, starting) = (&stop, &ticker, &recording, &starting);
         let bridge = move |number: usize, config: LiveConfig| {
-            let on_tick = |tick: &Tick| lock(ticker).show(number, tick);
+            let started = Once::new();
+            let on_tick = |tick: &Tick| {
+                started.call_once(|| supervision::one_is_ready(starting));
+                lock(ticker).show(number, tick);
+            };
             let outcome = match recording {
                 None => tidegate_live::run(config, stop, on_tick).map(|outcome| (outcome, None)),
                 Some(_) => {
@@ -270,8 +289,9 @@ fn carry(
 }
 
 /// The control socket, made before rights are given up: its folder may be another user's.
-fn listen(path: &Path) -> Result<Server, Failure> {
-    Server::bind(path).map_err(|error| match error.kind() {
+fn listen(path: &Path, is_shared: bool) -> Result<Server, Failure> {
+    let shared = |server: Server| if is_shared { server.share_with_group().map(|()| server) } else { Ok(server) };
+    Server::bind(path).and_then(shared).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse | ErrorKind::AlreadyExists => {
             Failure::BadInput(format!("error: {}: {error}\n  name another control socket", path.display()))
         }

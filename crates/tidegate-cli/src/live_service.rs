@@ -7,6 +7,7 @@ use crate::changes::what_was_done;
 use crate::live_captures::Captures;
 use crate::live_reservations::Reservations;
 use crate::log;
+use crate::supervision;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -166,7 +167,9 @@ impl Service {
             }
             let now = hang_ups.load(Ordering::Relaxed);
             if std::mem::replace(&mut seen, now) != now {
+                supervision::reloading();
                 self.apply_anew();
+                supervision::ready();
             }
             self.sample();
             self.end_leases();

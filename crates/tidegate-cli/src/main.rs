@@ -1,4 +1,8 @@
 //! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
+//!
+//! Without Linux, or without the feature `live`, there is everything but the last.
+// Some of what `live` shares with other commands is then used by none.
+#![cfg_attr(not(all(feature = "live", target_os = "linux")), allow(dead_code))]
 
 mod acks;
 mod admit;
@@ -7,18 +11,29 @@ mod bounds;
 mod capture_report;
 mod changes;
 mod check;
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod confinement;
 mod ctl;
 mod ctl_capture;
 mod ctl_text;
+mod doctor;
 mod failure;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_captures;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_pages;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_pairs;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_reservations;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_service;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_ticker;
 mod log;
+mod manual;
 mod model;
 mod model_fit;
 mod model_rows;
@@ -34,8 +49,11 @@ mod reproduce;
 mod run;
 mod signals;
 mod simulation_report;
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod supervision;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_bench::huge_pages::HugePages;
 
@@ -62,6 +80,7 @@ enum Command {
     /// Push a capture through a policy in virtual time
     Replay(replay::Arguments),
     /// Carry real packets between two network interfaces, in both directions
+    #[cfg(all(feature = "live", target_os = "linux"))]
     Live(live::Arguments),
     /// Ask and change a running `tidegate live` through its control socket
     Ctl(ctl::Arguments),
@@ -87,6 +106,19 @@ enum Command {
     },
     /// List the schedulers, policers and buffer managers that a policy can name
     Disciplines,
+    /// Say what this machine lacks for which command, and how to mend it
+    Doctor(doctor::Arguments),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of all commands
+    Man {
+        /// The folder for them, which is made if it is not there
+        folder: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -109,12 +141,17 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode, failure::Failure> {
     // `live` arranges for signals itself, after it has given up rights that the thread for them must not keep; `ctl` may have a file to end.
-    if !matches!(command, Command::Live(_) | Command::Ctl(_)) {
+    #[cfg(all(feature = "live", target_os = "linux"))]
+    let ends_itself = matches!(command, Command::Live(_) | Command::Ctl(_));
+    #[cfg(not(all(feature = "live", target_os = "linux")))]
+    let ends_itself = matches!(command, Command::Ctl(_));
+    if !ends_itself {
         signals::end_cleanly()?;
     }
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        #[cfg(all(feature = "live", target_os = "linux"))]
         Command::Live(arguments) => live::run(&arguments),
         Command::Ctl(arguments) => ctl::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
@@ -126,6 +163,9 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Schema { kind } => check::print_schema(kind),
         Command::Disciplines => check::print_disciplines(),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Completions { shell } => manual::print_completions(Cli::command(), shell),
+        Command::Man { folder } => manual::write_pages(Cli::command(), &folder),
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+#[cfg(all(feature = "live", target_os = "linux"))]
 use tidegate_live::{LiveConfig, Probe};
 use tidegate_router::compare::{self, Comparison, Verdict};
 use tidegate_router::direction::CostRows;
@@ -125,6 +126,7 @@ fn judged(
     Ok((comparison, intervals))
 }
 
+#[cfg(all(feature = "live", target_os = "linux"))]
 /// Carries packets for a while, and records those from one interface to the other.
 fn carried(arguments: &Arguments, policy: &Policy) -> Result<StageTrace, Failure> {
     let [inside, outside] = [&arguments.inside, &arguments.outside].map(|name| name.as_deref().unwrap_or_default());
@@ -150,4 +152,9 @@ fn carried(arguments: &Arguments, policy: &Policy) -> Result<StageTrace, Failure
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
     }
     probe.finish().map_err(|error| Failure::Environment(format!("error: {error}")))
+}
+
+#[cfg(not(all(feature = "live", target_os = "linux")))]
+fn carried(_: &Arguments, _: &Policy) -> Result<StageTrace, Failure> {
+    Err(Failure::Environment("error: this build carries no packets: --live needs Linux, and the feature `live`".to_owned()))
 }

@@ -333,3 +333,27 @@ fn the_registries_can_be_listed_and_the_schema_printed() {
     assert!(expect(0, &["schema"]).contains("\"$schema\""));
     assert!(expect(0, &["check", "scenarios/hierarchical-isp.toml"]).contains("Mbit/s"));
 }
+
+#[test]
+fn every_command_has_a_manual_page_and_completions() {
+    let folder = Folder::new("manual");
+    expect(0, &["man", &folder.path("man")]);
+    let help = expect(0, &["--help"]);
+    let listed = help.split("Commands:").nth(1).and_then(|text| text.split("Options:").next()).expect("a list of commands");
+    let commands: Vec<&str> = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
+    let commands: Vec<&str> = commands.iter().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+    assert!(commands.len() > 12 && commands.contains(&"live"), "{commands:?}");
+    let scripts = ["bash", "zsh", "fish"].map(|shell| expect(0, &["completions", shell]));
+    for name in &commands {
+        let page = fs::read_to_string(folder.path(&format!("man/tidegate-{name}.1"))).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".TH"), "{page}");
+        assert!(scripts.iter().all(|script| script.contains(name)), "{name}");
+    }
+    assert!(fs::read_to_string(folder.path("man/tidegate-ctl-apply.1")).unwrap().contains("confirm"));
+    assert!(fs::read_to_string(folder.path("man/tidegate.1")).unwrap().contains("Exit codes"));
+    let script = folder.file("tidegate.bash", &scripts[0]);
+    let checked = Command::new("bash").args(["-n", &script]).status().expect("bash starts");
+    assert!(checked.success());
+    assert!(refused(2, &["completions", "tcsh"]).contains("fish"));
+    assert!(refused(2, &["man", "Cargo.toml"]).contains("Cargo.toml"));
+}

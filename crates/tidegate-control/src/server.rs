@@ -109,6 +109,14 @@ impl Server {
         Ok(Server { listener, path: path.to_owned(), identity: (file.dev(), file.ino()) })
     }
 
+    /// Opens the socket to the group of its file, too: that of this process, unless its folder says otherwise.
+    ///
+    /// # Errors
+    /// As [`fs::set_permissions`].
+    pub fn share_with_group(&self) -> io::Result<()> {
+        fs::set_permissions(&self.path, Permissions::from_mode(0o660))
+    }
+
     /// Answers until `stop` is set; then returns when the last connection has ended, at most half a second later for those that wait.
     pub fn serve(
         &self,

@@ -9,6 +9,7 @@ use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, MA
 use crate::end_system::{self, EndSystemDirection, Parts};
 use crate::endpoint::{Endpoint, Tagging};
 use crate::error::LiveError;
+use crate::examination;
 use crate::interface::InterfaceState;
 use crate::locks::lock;
 use crate::packet::{ReceiveRing, SendSocket};
@@ -144,10 +145,7 @@ impl<'a> DirectionThread<'a> {
         if let Some(priority) = self.options.real_time_priority
             && let Err(cause) = clock::set_real_time_priority(i32::from(priority))
         {
-            let notice = format!(
-                "warning: real-time scheduling was refused ({cause}), so packets may leave milliseconds late when the machine is busy: run as \
-                 root or grant CAP_SYS_NICE"
-            );
+            let notice = examination::real_time_refused(&cause);
             let mut notices = lock(self.notices);
             if !notices.contains(&notice) {
                 notices.push(notice);

@@ -6,8 +6,8 @@ use crate::interface::{self, ControlSocket, InterfaceState};
 const FRAME_HEADER: u32 = 18;
 
 /// The warnings about interfaces that carry no packets at present.
-pub(crate) fn outages(control: &ControlSocket, names: [&str; 2]) -> Vec<String> {
-    let outage = |name| match control.state(name) {
+pub(crate) fn outages<const N: usize>(control: &ControlSocket, names: [&str; N]) -> Vec<String> {
+    let outage = |name: &str| match control.state(name) {
         Ok(InterfaceState { up: false, .. }) => {
             Some(format!("warning: {name} is down; packets flow once it is up: `ip link set {name} up`"))
         }
@@ -35,7 +35,8 @@ pub(crate) fn settings(control: &ControlSocket, pair: [(&str, u32); 2]) -> Vec<S
     warnings
 }
 
-fn of_interface(control: &ControlSocket, name: &str, state: &InterfaceState, longest_frame: u32) -> Vec<String> {
+/// The warnings about how one interface is set up.
+pub(crate) fn of_interface(control: &ControlSocket, name: &str, state: &InterfaceState, longest_frame: u32) -> Vec<String> {
     let mut warnings = Vec::new();
     let longest_received = state.mtu.saturating_add(FRAME_HEADER);
     if longest_received > longest_frame {
@@ -64,7 +65,7 @@ fn of_interface(control: &ControlSocket, name: &str, state: &InterfaceState, lon
 }
 
 /// The warning about different MTUs: a frame that fits into one interface may not fit into the other.
-fn mtu_mismatch([a, b]: [&str; 2], [mtu_a, mtu_b]: [u32; 2]) -> Option<String> {
+pub(crate) fn mtu_mismatch([a, b]: [&str; 2], [mtu_a, mtu_b]: [u32; 2]) -> Option<String> {
     (mtu_a != mtu_b).then(|| {
         let (small, large) = if mtu_a < mtu_b { (a, b) } else { (b, a) };
         format!(

@@ -32,6 +32,7 @@
 //! | `endpoint` | an interface or one VLAN of it, and the tags of frames between two of them |
 //! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
+//! | `examination` | what a bridge would lack on this machine |
 //! | `rights` | the capabilities that a process keeps |
 //! | `config`, `counters`, `live_outcome`, `error` | what callers pass and get back |
 //! | `clock`, `memory`, `pool`, `offload` | time, pages, frame slots, virtio-net headers |
@@ -51,6 +52,7 @@ mod direction_thread;
 mod end_system;
 mod endpoint;
 mod error;
+mod examination;
 mod ingress;
 mod interface;
 mod interface_lock;
@@ -79,6 +81,7 @@ pub use control::{ClassDelays, ClassVolumes, Control};
 pub use counters::{DirectionCounters, Leak, Refused, Unsent};
 pub use direction_loop::EngineRecord;
 pub use error::{ControlError, LiveError};
+pub use examination::{Examination, examine};
 pub use ingress::Checksums;
 pub use io::KernelCounters;
 pub use live_outcome::{DirectionOutcome, LiveOutcome, Tick};

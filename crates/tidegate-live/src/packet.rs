@@ -9,3 +9,11 @@ mod socket;
 
 pub(crate) use receive_ring::ReceiveRing;
 pub(crate) use send_socket::SendSocket;
+
+/// Opens a packet socket and closes it again.
+///
+/// # Errors
+/// The kernel refuses, for lack of rights or of packet sockets.
+pub(crate) fn try_open() -> std::io::Result<()> {
+    socket::Socket::open().map(drop)
+}

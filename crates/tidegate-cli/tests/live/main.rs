@@ -20,6 +20,7 @@ mod kernel_aqm;
 mod log;
 mod operator_walk;
 mod preset;
+mod service;
 
 use command::{Live, notes, pings_pass};
 use raw::RawSocket;

@@ -1,0 +1,203 @@
+//! `tidegate doctor`: what this machine lacks for which command, and the line that mends it.
+
+use crate::failure::Failure;
+use crate::present::print;
+use clap::Args;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What `tidegate doctor` takes.
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 every command can run, if not as well as it could; 3 a command cannot run.")]
+pub struct Arguments {
+    /// The interfaces that `live` is to use
+    #[arg(value_name = "INTERFACE")]
+    interfaces: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much a lack matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Weight {
+    /// The commands run, and not as well as they could.
+    Limits,
+    /// The commands cannot run.
+    Prevents,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+struct Finding {
+    commands: &'static str,
+    weight: Weight,
+    /// What is lacking, and how it is mended.
+    text: String,
+}
+
+/// The commands that carry packets.
+const LIVE: &str = "live, model validate --live";
+/// The commands that measure.
+const MEASURING: &str = "live, bench, model";
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut findings = live(&arguments.interfaces);
+    findings.extend(machine(Path::new("/sys"), std::thread::available_parallelism().map_or(1, usize::from)));
+    let is_prevented = findings.iter().any(|finding| finding.weight == Weight::Prevents);
+    print(&if arguments.json { as_json(&findings) } else { as_text(&findings) })?;
+    Ok(ExitCode::from(if is_prevented { 3 } else { 0 }))
+}
+
+#[cfg(all(feature = "live", target_os = "linux"))]
+/// What the checks at the start of a bridge find.
+fn live(interfaces: &[String]) -> Vec<Finding> {
+    let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
+    let found = tidegate_live::examine(&names);
+    let prevented = found.refusals.into_iter().map(|text| (Weight::Prevents, text));
+    let confinement = confinement();
+    let limited = found.warnings.into_iter().chain(confinement).map(|text| (Weight::Limits, text));
+    let finding =
+        |(weight, text): (Weight, String)| Finding { commands: LIVE, weight, text: text.trim_start_matches("warning: ").to_owned() };
+    prevented.chain(limited).map(finding).collect()
+}
+
+#[cfg(all(feature = "live", target_os = "linux"))]
+/// The warning of a bridge that cannot confine itself, tried in a thread of its own, which ends with its rights.
+fn confinement() -> Option<String> {
+    let paths = crate::confinement::Paths { policy: Path::new("/"), report: None, control: None };
+    let tried = std::thread::scope(|scope| {
+        let tried = scope.spawn(|| tidegate_live::keep_network_rights_only().map(|()| crate::confinement::confine(&paths)));
+        tried.join()
+    });
+    match tried {
+        Ok(Ok(warning)) => warning,
+        Ok(Err(error)) => Some(format!("rights that packets do not need cannot be given up: {error}")),
+        Err(_) => None,
+    }
+}
+
+/// The checks at the start of a bridge need one.
+#[cfg(not(all(feature = "live", target_os = "linux")))]
+fn live(_: &[String]) -> Vec<Finding> {
+    let text = "this build carries no packets: build it for Linux, with the feature `live`".to_owned();
+    vec![Finding { commands: LIVE, weight: Weight::Prevents, text }]
+}
+
+/// What of the machine makes packets late, or measurements vary, as the files below `/sys` say.
+fn machine(sys: &Path, cores: usize) -> Vec<Finding> {
+    let read = |name: &str| std::fs::read_to_string(sys.join(name)).map(|text| text.trim().to_owned()).ok();
+    let mut findings = Vec::new();
+    let mut limits = |text: String| findings.push(Finding { commands: MEASURING, weight: Weight::Limits, text });
+    let clock = "devices/system/clocksource/clocksource0";
+    if let Some(source) = read(&format!("{clock}/current_clocksource"))
+        && matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")
+    {
+        let available = read(&format!("{clock}/available_clocksource")).unwrap_or_default();
+        let better = available.split_whitespace().find(|source| ["tsc", "kvm-clock", "arch_sys_counter"].contains(source));
+        let remedy = better.map_or_else(
+            || "the kernel offers no better one; look for its reason with `dmesg | grep -i clocksource`".to_owned(),
+            |better| format!("`echo {better} > /sys/{clock}/current_clocksource`"),
+        );
+        limits(format!("the clock source is `{source}`, and reading it costs about a microsecond, several times per packet: {remedy}"));
+    }
+    let governors = (0..cores).filter_map(|core| read(&format!("devices/system/cpu/cpu{core}/cpufreq/scaling_governor")));
+    let slow = governors.filter(|governor| governor != "performance").count();
+    if slow > 0 {
+        limits(format!(
+            "{slow} of {cores} cores change their clock with the load (`scaling_governor`), so that the first packets after a pause are late: \
+             `cpupower frequency-set --governor performance`"
+        ));
+    }
+    if read("kernel/mm/transparent_hugepage/enabled").is_some_and(|enabled| enabled.contains("[never]")) {
+        limits(
+            "large tables get small pages, which makes a million flows several times slower: `echo madvise > \
+             /sys/kernel/mm/transparent_hugepage/enabled`"
+                .to_owned(),
+        );
+    }
+    if cores < 2 {
+        limits("there is one core, and `live` uses one for each direction".to_owned());
+    }
+    findings
+}
+
+fn as_text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for Finding { commands, weight, text: what } in findings {
+        let weight = if *weight == Weight::Prevents { "cannot run" } else { "limited" };
+        let _infallible = writeln!(text, "{commands}: {weight}\n  {what}");
+    }
+    let prevented = findings.iter().any(|finding| finding.weight == Weight::Prevents);
+    text += match (findings.is_empty(), prevented) {
+        (true, _) => "Every command can run, and nothing is lacking.\n",
+        (false, true) => "Commands that are not named lack nothing.\n",
+        (false, false) => "Every command can run.\n",
+    };
+    text
+}
+
+fn as_json(findings: &[Finding]) -> String {
+    let each = |finding: &Finding| {
+        let commands: Vec<&str> = finding.commands.split(", ").collect();
+        json!({ "commands": commands, "prevents": finding.weight == Weight::Prevents, "text": finding.text })
+    };
+    json!({ "version": env!("CARGO_PKG_VERSION"), "findings": findings.iter().map(each).collect::<Vec<_>>() }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn found(files: &[(&str, &str)], cores: usize) -> Vec<String> {
+        let sys = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = sys.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
+        }
+        machine(sys.path(), cores).into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn a_machine_that_lacks_nothing_and_one_that_tells_nothing_have_no_findings() {
+        let clock = "devices/system/clocksource/clocksource0/current_clocksource";
+        let governor = "devices/system/cpu/cpu1/cpufreq/scaling_governor";
+        let pages = "kernel/mm/transparent_hugepage/enabled";
+        assert_eq!(found(&[], 2), [""; 0]);
+        assert_eq!(found(&[(clock, "tsc"), (governor, "performance"), (pages, "always [madvise] never")], 2), [""; 0]);
+    }
+
+    #[test]
+    fn every_lack_has_its_remedy() {
+        let clock = "devices/system/clocksource/clocksource0";
+        let (current, available) = (format!("{clock}/current_clocksource"), format!("{clock}/available_clocksource"));
+        let texts = found(
+            &[
+                (&current, "hpet"),
+                (&available, "hpet tsc acpi_pm"),
+                ("devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
+                ("kernel/mm/transparent_hugepage/enabled", "always madvise [never]"),
+            ],
+            1,
+        );
+        for (text, remedy) in texts.iter().zip(["echo tsc > /sys/devices", "cpupower", "echo madvise", "one core"]) {
+            assert!(text.contains(remedy), "{text}");
+        }
+        assert_eq!(texts.len(), 4);
+        assert!(found(&[(&current, "acpi_pm"), (&available, "acpi_pm")], 2)[0].contains("dmesg"));
+    }
+
+    #[test]
+    fn text_and_json_say_which_command_cannot_run() {
+        let lacks = [Finding { commands: LIVE, weight: Weight::Prevents, text: "no rights".to_owned() }];
+        assert_eq!(as_text(&lacks), "live, model validate --live: cannot run\n  no rights\nCommands that are not named lack nothing.\n");
+        let json: serde_json::Value = serde_json::from_str(&as_json(&lacks)).unwrap();
+        assert_eq!(json["findings"][0]["prevents"], true);
+        assert_eq!(json["findings"][0]["commands"][1], "model validate --live");
+        assert_eq!(as_text(&[]), "Every command can run, and nothing is lacking.\n");
+    }
+}

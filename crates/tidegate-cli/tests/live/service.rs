@@ -1,0 +1,87 @@
+//! A bridge as a service: an ordinary user with the capabilities of the unit file, a service manager that is told, a socket for its group.
+
+use crate::command::{Live, pings_pass};
+use crate::topology::{Place, Topology};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// A user and a group without any rights: `nobody` and `nogroup` of Debian.
+const USER: u32 = 65534;
+
+const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/tidegate@.service");
+
+/// The capabilities of the unit, as `setpriv` takes them: `+net_raw,+net_admin,...`.
+fn capabilities() -> String {
+    let unit = fs::read_to_string(UNIT).unwrap();
+    let names = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).unwrap().to_lowercase();
+    assert_eq!(names("AmbientCapabilities="), names("CapabilityBoundingSet="));
+    names("AmbientCapabilities=").split_whitespace().map(|name| name.replace("cap_", "+")).collect::<Vec<_>>().join(",")
+}
+
+/// The next messages to the service manager until one that contains `text`, which must come within 15 s.
+fn told_until(manager: &UnixDatagram, text: &str) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut buffer = [0; 1024];
+    while !told.last().is_some_and(|message: &String| message.contains(text)) {
+        let length = manager.recv(&mut buffer).unwrap_or_else(|error| panic!("{error} while {text} is awaited; {told:?}"));
+        told.push(String::from_utf8(buffer[..length].to_vec()).unwrap());
+    }
+    told
+}
+
+#[test]
+fn a_user_with_the_units_capabilities_carries_packets_and_tells_the_manager() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let open = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    open(folder.path(), 0o755);
+    // Where the build is, this user may not look.
+    fs::copy(env!("CARGO_BIN_EXE_tidegate"), path("tidegate")).unwrap();
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/policies/home.toml"), path("home.toml")).unwrap();
+    fs::create_dir(path("run")).unwrap();
+    std::os::unix::fs::chown(path("run"), Some(USER), Some(USER)).unwrap();
+    let manager = UnixDatagram::bind(path("notify")).unwrap();
+    open(&path("notify"), 0o777);
+    manager.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+
+    let topology = Topology::new();
+    let capabilities = capabilities();
+    let rights = format!(
+        "setpriv --reuid {USER} --regid {USER} --clear-groups --bounding-set -all,{capabilities} --inh-caps {capabilities} --ambient-caps {capabilities}"
+    );
+    let [tidegate, policy, socket] = ["tidegate", "home.toml", "run/control"].map(|name| path(name).display().to_string());
+    let line = format!("{rights} {tidegate} live {policy} --in tgb --out tgc --quiet --json --control {socket} --share-control");
+    let mut process = topology.process(Place::Middle, &line);
+    process.env("NOTIFY_SOCKET", path("notify")).env("WATCHDOG_USEC", "600000").stderr(Stdio::piped());
+    let live = Live::spawn(&mut process);
+    assert_eq!(told_until(&manager, "READY=1").concat().matches("READY=1").count(), 1);
+    let status = fs::read_to_string(format!("/proc/{}/status", live.id())).unwrap();
+    assert!(status.contains(&format!("Uid:\t{USER}\t{USER}")) && status.contains("NoNewPrivs:\t1"), "{status}");
+    pings_pass(&topology);
+    told_until(&manager, "WATCHDOG=1");
+    told_until(&manager, "WATCHDOG=1");
+
+    let control = fs::metadata(&socket).unwrap();
+    assert_eq!((control.mode() & 0o777, control.gid()), (0o660, USER));
+    let member = topology.within(
+        Place::Middle,
+        &format!("setpriv --reuid 65533 --regid {USER} --clear-groups --bounding-set -all {tidegate} ctl --control {socket} status"),
+    );
+    assert!(member.contains("tgb"), "{member}");
+
+    live.signal(libc::SIGHUP);
+    let reload = told_until(&manager, "RELOADING=1");
+    assert!(reload.last().unwrap().contains("MONOTONIC_USEC="), "{reload:?}");
+    told_until(&manager, "READY=1");
+    pings_pass(&topology);
+    live.signal(libc::SIGTERM);
+    told_until(&manager, "STOPPING=1");
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.log.contains("warning: real-time") && ended.log.contains("SIGHUP: tgb -> tgc: 0 classes added"), "{ended:?}");
+    assert!(!Path::new(&socket).exists(), "the socket goes with the bridge");
+}

@@ -1,0 +1,105 @@
+//! What a bridge would lack on this machine, asked without starting one.
+
+use crate::clock;
+use crate::error::LiveError;
+use crate::interface::ControlSocket;
+use crate::interface_lock::InterfaceLock;
+use crate::interface_warnings;
+use crate::packet;
+use rustix::thread::{CapabilitySet, capabilities};
+use std::io;
+
+/// The priority that a bridge asks for unless its options say otherwise.
+const PRIORITY: i32 = 10;
+
+/// What a bridge would lack. Each sentence says how to mend it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Examination {
+    /// Why none can start.
+    pub refusals: Vec<String>,
+    /// What one would warn of, or do worse than it could.
+    pub warnings: Vec<String>,
+}
+
+/// Examines the rights of this process and these interfaces, with the checks that a bridge makes when it starts.
+pub fn examine(interfaces: &[&str]) -> Examination {
+    let mut found = Examination::default();
+    if let Err(cause) = packet::try_open() {
+        found.refusals.push(LiveError::system("opening a packet socket", "any interface", cause).to_string());
+    }
+    if !capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN)) {
+        found.warnings.push(
+            "warning: CAP_NET_ADMIN is lacking, so socket buffers are small, and bursts of super-frames may be lost in the kernel: run as root or \
+             grant it"
+                .to_owned(),
+        );
+    }
+    // In a thread of its own, which ends with its priority.
+    let tried = std::thread::spawn(|| clock::set_real_time_priority(PRIORITY)).join();
+    if let Ok(Err(cause)) = tried {
+        found.warnings.push(real_time_refused(&cause));
+    }
+    if let Err(error) = examine_interfaces(interfaces, &mut found) {
+        found.refusals.push(error.to_string());
+    }
+    found
+}
+
+fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), LiveError> {
+    let Some(first) = names.first() else { return Ok(()) };
+    let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", first, cause))?;
+    let mut mtus = Vec::new();
+    for name in names {
+        match control.ethernet_state(name).and_then(|state| InterfaceLock::take(name, state.index).map(|_| state)) {
+            Ok(state) => {
+                found.warnings.extend(interface_warnings::outages(&control, [name]));
+                // What is too long for the policy is known with the policy.
+                found.warnings.extend(interface_warnings::of_interface(&control, name, &state, u32::MAX));
+                mtus.push(state.mtu);
+            }
+            Err(error) => found.refusals.push(error.to_string()),
+        }
+    }
+    if let ([a, b], [mtu_a, mtu_b]) = (names, &mtus[..]) {
+        found.warnings.extend(interface_warnings::mtu_mismatch([a, b], [*mtu_a, *mtu_b]));
+    }
+    Ok(())
+}
+
+/// The warning that threads have no real-time priority.
+pub(crate) fn real_time_refused(cause: &io::Error) -> String {
+    format!(
+        "warning: real-time scheduling was refused ({cause}), so packets may leave milliseconds late when the machine is busy: run as root or grant \
+         CAP_SYS_NICE"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_that_cannot_be_used_are_refused_by_name() {
+        let found = examine(&["tidegate-no-such", "lo"]);
+        let refused = |text: &str| found.refusals.iter().any(|refusal| refusal.contains(text));
+        assert!(refused("there is no interface `tidegate-no-such`") && refused("`lo` does not carry Ethernet frames"), "{found:?}");
+    }
+
+    #[test]
+    fn rights_that_a_process_lacks_are_found() {
+        // In a thread of its own, so that other tests keep their rights.
+        let found = std::thread::spawn(|| {
+            let none = rustix::thread::CapabilitySets {
+                effective: CapabilitySet::empty(),
+                permitted: CapabilitySet::empty(),
+                inheritable: CapabilitySet::empty(),
+            };
+            rustix::thread::set_capabilities(None, none).unwrap();
+            examine(&[])
+        })
+        .join()
+        .unwrap();
+        assert!(found.refusals.iter().any(|refusal| refusal.contains("CAP_NET_RAW") && refusal.contains("setcap")), "{found:?}");
+        assert!(found.warnings.iter().any(|warning| warning.contains("CAP_NET_ADMIN")), "{found:?}");
+    }
+}
