@@ -1,8 +1,9 @@
 //! What a bridge would lack on this machine, asked without starting one.
 
 use crate::clock;
+use crate::endpoint::Endpoint;
 use crate::error::LiveError;
-use crate::interface::ControlSocket;
+use crate::interface::{ControlSocket, InterfaceState};
 use crate::interface_lock::InterfaceLock;
 use crate::interface_warnings;
 use crate::packet;
@@ -21,7 +22,7 @@ pub struct Examination {
     pub warnings: Vec<String>,
 }
 
-/// Examines the rights of this process and these interfaces, with the checks that a bridge makes when it starts.
+/// Examines the rights of this process and these interfaces (`eth1`, or `eth1:100` for a VLAN), with the checks that a bridge makes when it starts.
 pub fn examine(interfaces: &[&str]) -> Examination {
     let mut found = Examination::default();
     if let Err(cause) = packet::try_open() {
@@ -50,8 +51,9 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", first, cause))?;
     let mut mtus = Vec::new();
     for name in names {
-        match control.ethernet_state(name).and_then(|state| InterfaceLock::take(name, state.index).map(|_| state)) {
-            Ok(state) => {
+        match examine_endpoint(&control, name) {
+            Ok((name, state)) => {
+                let name = name.as_str();
                 found.warnings.extend(interface_warnings::outages(&control, [name]));
                 // What is too long for the policy is known with the policy.
                 found.warnings.extend(interface_warnings::of_interface(&control, name, &state, u32::MAX));
@@ -64,6 +66,14 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
         found.warnings.extend(interface_warnings::mtu_mismatch([a, b], [*mtu_a, *mtu_b]));
     }
     Ok(())
+}
+
+/// The interface of an endpoint, such as `eth1` or `eth1:100`, if no bridge carries packets on it.
+fn examine_endpoint(control: &ControlSocket, shown: &str) -> Result<(String, InterfaceState), LiveError> {
+    let endpoint = Endpoint::new(shown)?;
+    let state = control.ethernet_state(&endpoint.name)?;
+    InterfaceLock::take(&endpoint, state.index)?;
+    Ok((endpoint.name, state))
 }
 
 /// The warning that threads have no real-time priority.
