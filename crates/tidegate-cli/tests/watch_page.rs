@@ -13,21 +13,23 @@ const PAGE: &str = include_str!("../src/live_pages/watch.html");
 /// The width of a telephone in pixels.
 const TELEPHONE: u32 = 390;
 
-/// Shows the page in a frame of a given width, and writes what there is in it into attributes of its own.
+/// Shows the page in a frame of a given width until it has told of a change, and writes what there is in it into attributes of its own.
 fn outer(width: u32) -> String {
     format!(
         "<!doctype html><html><head></head><body style=\"margin:0\"><iframe id=\"inner\" src=\"/\" style=\"width:{width}px;height:1600px;border:0\"></iframe><script>\
          const errors = [];\
          document.getElementById('inner').contentWindow.addEventListener('error', event => errors.push(event.message));\
-         setTimeout(() => {{\
+         const timer = setInterval(() => {{\
            const page = document.getElementById('inner').contentDocument, body = page.body, root = page.documentElement;\
+           if (!body?.innerText.includes('the policy changed')) return;\
+           clearInterval(timer);\
            const set = (key, value) => document.body.setAttribute('probe-' + key, value);\
            set('drawn', body.dataset.drawn); set('errors', errors.join(' ')); set('overflow', root.scrollWidth - root.clientWidth);\
            set('text', body.innerText.replaceAll('\"', '')); set('page', getComputedStyle(body).backgroundColor);\
            set('points', page.querySelector('polyline').getAttribute('points').split(' ').length);\
            set('indent', [...page.querySelectorAll('td')].find(cell => cell.textContent === 'house 7')?.style.paddingLeft);\
            set('hacked', window.hacked ?? page.defaultView.hacked ?? 'no');\
-         }}, 4500);</script></body></html>"
+         }}, 100);</script></body></html>"
     )
 }
 
@@ -111,7 +113,7 @@ fn the_page_is_drawn_light_and_dark_wide_and_narrow() {
         let port = serve();
         let shown = chromium::open(
             &format!("http://127.0.0.1:{port}/outer{width}"),
-            &["--window-size=1280,1700", &format!("--blink-settings=preferredColorScheme={scheme}"), "--virtual-time-budget=8000"],
+            &["--window-size=1280,1700", &format!("--blink-settings=preferredColorScheme={scheme}"), "--virtual-time-budget=30000"],
         );
         shown.expect_no_message();
         let of = |key: &str| attribute(&shown.dom, key);
