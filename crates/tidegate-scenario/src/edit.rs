@@ -177,6 +177,6 @@ mod tests {
         }
         assert!(removing(TEXT, &[], None, "vidoe").unwrap_err().contains("did you mean `video`?"));
         assert!(adding(TEXT, &[], Some("x"), ("class", "{}"), None).unwrap_err().contains("no policy `x`"));
-        assert!(adding(TEXT, &[], None, ("klass", "{}"), None).unwrap_err().contains("class, subscriber and group"));
+        assert!(adding(TEXT, &[], None, ("klass", "{}"), None).unwrap_err().contains("`class`, `subscriber` and `group`"));
     }
 }
