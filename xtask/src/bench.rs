@@ -45,10 +45,10 @@ fn last_core() -> u32 {
 }
 
 /// What is measured, beside DPDK except for those of [`WITHOUT_PEERS`].
-const GROUPS: [&str; 8] = ["police", "schedule", "buffer", "cells", "admission", "change", "guard", "aqm"];
+const GROUPS: [&str; 9] = ["police", "schedule", "buffer", "cells", "admission", "change", "guard", "aqm", "classify"];
 
 /// Operations that DPDK does not have.
-const WITHOUT_PEERS: [&str; 5] = ["buffer", "admission", "change", "guard", "aqm"];
+const WITHOUT_PEERS: [&str; 6] = ["buffer", "admission", "change", "guard", "aqm", "classify"];
 
 /// What the names of transitions between policies begin with: they are not on the packet path, and allocate.
 const TRANSITION: &str = "transition/";

@@ -1,4 +1,4 @@
-//! Cost per packet, cell, decision and change of the policers, buffers and schedulers of `tidegate-core`: what is measured, without the clock.
+//! Cost per packet, cell, decision and change of the policers, buffers, schedulers and the classifier of `tidegate-core`: what is measured, without the clock.
 //!
 //! `cargo xtask bench` measures it beside DPDK, `tidegate bench` by itself.
 
@@ -9,6 +9,7 @@ pub mod aqm;
 pub mod buffer;
 pub mod cells;
 pub mod change;
+pub mod classify;
 pub mod dwcs;
 pub mod guard;
 pub mod huge_pages;

@@ -11,6 +11,7 @@
 //! tidegate-bench change NAME FLOWS
 //! tidegate-bench guard NAME FLOWS
 //! tidegate-bench aqm NAME FLOWS
+//! tidegate-bench classify NAME CLASSES
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
@@ -21,7 +22,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, admission, aqm, buffer, cells, change, dwcs, guard, police, schedule};
+use tidegate_bench::{Benchmark, admission, aqm, buffer, cells, change, classify, dwcs, guard, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -43,7 +44,8 @@ fn main() -> ExitCode {
 }
 
 const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | buffer NAME FLOWS | \
-                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS | guard NAME FLOWS | aqm NAME FLOWS";
+                     cells NAME CONNECTIONS | dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS | guard NAME FLOWS | aqm NAME FLOWS | \
+                     classify NAME CLASSES";
 
 fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     let count = |text: &str| match text.parse::<u32>() {
@@ -61,6 +63,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             change::names().for_each(|name| println!("change {name}"));
             guard::names().for_each(|name| println!("guard {name}"));
             aqm::names().for_each(|name| println!("aqm {name}"));
+            classify::names().for_each(|name| println!("classify {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
@@ -69,6 +72,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
         ["change", name, flows] => change::set_up(name, count(flows)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
+        ["classify", name, classes] => classify::set_up(name, count(classes)?).map(Some),
         ["aqm", name, flows] => aqm::set_up(name, count(flows)?).map(Some),
         ["guard", name, flows] => guard::set_up(name, count(flows)?).map(Some),
         ["admission", name, flows] => admission::set_up(name, count(flows)?).map(Some),
@@ -114,7 +118,16 @@ mod tests {
             .map(|name| change::set_up(&name, 1000));
         let guards = guard::names().map(|name| guard::set_up(name, 1000));
         let aqms = aqm::names().map(|name| aqm::set_up(&name, 1000));
-        let all = policers.chain(schedulers).chain(buffers).chain(cells).chain(admissions).chain(changes).chain(guards).chain(aqms);
+        let classifiers = classify::names().map(|name| classify::set_up(name, 1000));
+        let all = policers
+            .chain(schedulers)
+            .chain(buffers)
+            .chain(cells)
+            .chain(admissions)
+            .chain(changes)
+            .chain(guards)
+            .chain(aqms)
+            .chain(classifiers);
         for benchmark in all {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
