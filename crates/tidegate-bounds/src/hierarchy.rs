@@ -13,7 +13,7 @@
 use crate::aggregate::Aggregate;
 use crate::curve::{Arrival, RateLatency, Service};
 use crate::quantity::{NoBound, PICOBITS, Picoseconds, bits, plus, times, up};
-use crate::service::{Node, Row, row};
+use crate::service::{KnownRows, Node, Row, row};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::units::Duration;
 
@@ -111,13 +111,10 @@ impl Tree {
             let fair = own.fair.filter(|_| node.kind == SchedulerKind::Wf2qPlus && node.rate > 0);
             let fair = fair.map(|sum| sum + up(bits(node.longest), node.rate.into()));
             let mut of_node = Vec::with_capacity(branches.len());
-            let mut found: Option<(usize, Row)> = None;
+            let mut known = KnownRows::default();
             for (index, branch) in branches.iter().enumerate() {
                 let child = &node.children[index];
-                // A row costs a look at all children: thousands of equal ones take one.
-                let same = found.filter(|(other, _)| node.has_same_row(index, *other));
-                let mut row = same.map_or_else(|| own.row(node, index), |(_, row)| row);
-                found = Some((index, row.clone()));
+                let mut row = known.row(node, index, || own.row(node, index));
                 if let Some(latency) = fair
                     && let Ok(curve) = &row.guaranteed
                     && child.rate > 0

@@ -22,7 +22,7 @@ use tidegate_core::registry::SchedulerKind;
 mod parameters;
 mod rows;
 
-pub use parameters::{Child, Node, Row, Windows};
+pub use parameters::{Child, KnownRows, Node, Row, Windows};
 pub use rows::shaping_delay;
 
 /// What child `index` of a node is guaranteed, if the node has this strict curve.

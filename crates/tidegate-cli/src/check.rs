@@ -13,7 +13,7 @@ use tidegate_core::registry::{AqmKind, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_scenario::bufferbloat;
 use tidegate_scenario::machine::MachineFile;
 use tidegate_scenario::summary::{Detail, summary};
-use tidegate_scenario::{Policy, Problems, Scenario};
+use tidegate_scenario::{FileSet, Policy, Problems, Scenario};
 
 /// What `tidegate check` takes.
 #[derive(Args)]
@@ -113,10 +113,15 @@ pub fn load_policies(path: &Path, changes: &[String]) -> Result<Scenario, Failur
     told(tidegate_scenario::load_policies(path, changes))
 }
 
-/// The same, with the text of the file, which is read once.
-pub fn read_policies(path: &Path, changes: &[String]) -> Result<(Scenario, String), Failure> {
-    let text = tidegate_scenario::read(path).map_err(|problems| Failure::Findings(drawn(&problems)))?;
-    told(tidegate_scenario::parse_policies(&path.display().to_string(), &text, changes)).map(|scenario| (scenario, text))
+/// The same, with all texts that were read.
+pub fn read_policies(path: &Path, changes: &[String]) -> Result<(Scenario, FileSet), Failure> {
+    let (scenario, files) = tidegate_scenario::read_policies(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    told(Ok(scenario)).map(|scenario| (scenario, files))
+}
+
+/// A file and all texts that it names, for a running bridge.
+pub fn gather(path: &Path, changes: &[String]) -> Result<FileSet, Failure> {
+    tidegate_scenario::gather(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))
 }
 
 /// Reads a machine file; its warnings go to standard error.

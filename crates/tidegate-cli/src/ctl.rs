@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tidegate_control::protocol::{Add, Applied, Apply, AskedClasses, AskedWhy, How, Named, Remove, Reserve, Set};
 use tidegate_control::{Answer, Client, ClientError, ErrorKind, Request};
-use tidegate_scenario::units;
+use tidegate_scenario::{FileSet, units};
 
 /// An answer takes longer only if the bridge stands still.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -254,8 +254,9 @@ fn request(command: &Command) -> Result<Request, Failure> {
             }
         }
         Command::Apply { file, set, how } => {
-            let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, "read", &error))?;
-            Request::Apply(Apply { name: file.display().to_string(), text, set: set.clone(), how: how.into() })
+            let FileSet { name, text, files } = crate::check::gather(file, set)?;
+            let files = files.iter().map(|(name, text)| (name.clone(), text.to_string())).collect();
+            Request::Apply(Apply { name, text: text.to_string(), files, set: set.clone(), how: how.into() })
         }
         Command::Set { values, how } => Request::Set(Set { values: values.clone(), how: how.into() }),
         Command::Add { kind, table, policy, before, how } => {

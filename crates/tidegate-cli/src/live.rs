@@ -29,6 +29,7 @@ use tidegate_control::http::PageServer;
 use tidegate_control::{Limits, Server};
 use tidegate_live::{Checksums, Control, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers};
 use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_time};
+use tidegate_scenario::FileSet;
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
 use tidegate_wire::AckFilter;
@@ -123,7 +124,7 @@ fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (scenario, text) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
+    let (scenario, files) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
     let pairs = arguments.pairs.pairs(&scenario, arguments.end_system)?;
     let configs: Vec<LiveConfig> = pairs.iter().map(|pair| config(arguments, pair)).collect();
 
@@ -142,7 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(warning) = confinement {
         log::line(&warning);
     }
-    let service = service(arguments, text, &configs, &pairs);
+    let service = service(arguments, files, &configs, &pairs);
     let outcome = carry(arguments, configs, &pairs, &service, (destination, recording, server, pages));
     log::finish(LOG_FLUSH_LIMIT);
     outcome
@@ -318,9 +319,9 @@ fn page_server(address: SocketAddr, token: Option<&Path>) -> Result<PageServer, 
 }
 
 /// The service of the control socket and of hang-ups.
-fn service(arguments: &Arguments, text: String, configs: &[LiveConfig], pairs: &[Pair<'_>]) -> Service {
+fn service(arguments: &Arguments, files: FileSet, configs: &[LiveConfig], pairs: &[Pair<'_>]) -> Service {
     let path = &arguments.policy;
-    let source = Source { name: path.display().to_string(), text, set: arguments.set.clone() };
+    let source = Source { files, set: arguments.set.clone() };
     let file = (path.clone(), arguments.set.clone());
     let control = Control::joined(configs.iter().map(|config| &config.control));
     let policies = pairs.iter().flat_map(|pair| pair.policies).cloned().collect();

@@ -20,7 +20,7 @@ use tidegate_core::port::Volume;
 use tidegate_live::{Control, ControlError};
 use tidegate_report::{ChangeDone, ChangeResult};
 use tidegate_scenario::explain::{self, Difference};
-use tidegate_scenario::{Policy, Scenario, edit, parse_policies};
+use tidegate_scenario::{FileSet, Policy, Scenario, edit, parse_policies, read_policies};
 
 /// The longest time for which a change may wait to be confirmed.
 const LONGEST_CONFIRMATION: f64 = 24.0 * 3600.0;
@@ -31,10 +31,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A file as it was applied.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name, for messages.
-    pub name: String,
-    /// Its text.
-    pub text: String,
+    /// Its name, its text, and the texts that it names.
+    pub files: FileSet,
     /// Values that differ from the text.
     pub set: Vec<String>,
 }
@@ -124,9 +122,10 @@ impl Service {
             Request::Queues(asked) => self.queues(&asked).map(Answer::Queues),
             Request::Flows(asked) => self.flows(&asked).map(Answer::Flows),
             Request::Rules(asked) => self.rules(&asked).map(Answer::Rules),
-            Request::Apply(Apply { name, text, set, how }) => {
+            Request::Apply(Apply { name, text, files, set, how }) => {
                 let set = lock(&self.state).reservations.carried(set);
-                self.apply(Source { name, text, set }, how).map(Answer::Applied)
+                let files = files.into_iter().map(|(name, text)| (name, text.into())).collect();
+                self.apply(Source { files: FileSet { name, text: text.into(), files }, set }, how).map(Answer::Applied)
             }
             Request::Set(set) => {
                 let source = lock(&self.state).running.source.clone();
@@ -134,10 +133,10 @@ impl Service {
                 self.apply(Source { set: values, ..source }, set.how).map(Answer::Applied)
             }
             Request::Add(Add { kind, table, policy, before, how }) => self
-                .edit(how, |source| edit::adding(&source.text, &source.set, policy.as_deref(), (&kind, &table), before.as_deref()))
+                .edit(how, |source| edit::adding(&source.files, &source.set, policy.as_deref(), (&kind, &table), before.as_deref()))
                 .map(Answer::Applied),
             Request::Remove(Remove { name, policy, how }) => {
-                self.edit(how, |source| edit::removing(&source.text, &source.set, policy.as_deref(), &name)).map(Answer::Applied)
+                self.edit(how, |source| edit::removing(&source.files, &source.set, policy.as_deref(), &name)).map(Answer::Applied)
             }
             Request::Confirm => {
                 let mut state = lock(&self.state);
@@ -179,11 +178,9 @@ impl Service {
 
     fn apply_anew(&self) {
         let (path, set) = &self.file;
-        let source = match std::fs::read_to_string(path) {
-            Ok(text) => Source { name: path.display().to_string(), text, set: lock(&self.state).reservations.carried(set.clone()) },
-            Err(error) => return log::line(&format!("SIGHUP: {}: cannot be read ({error}); nothing was changed", path.display())),
-        };
-        match self.apply(source, How::default()) {
+        let set = lock(&self.state).reservations.carried(set.clone());
+        let read = read_policies(path, &set).map_err(|problems| bad(problems.render(false)));
+        match read.and_then(|(scenario, files)| self.apply_read(&scenario, Source { files, set }, How::default())) {
             Ok(applied) => log::line(&format!("SIGHUP: {}", in_one_line(&applied))),
             Err(refusal) => log::line(&format!("SIGHUP: nothing was changed: {}", refusal.text)),
         }
@@ -201,10 +198,15 @@ impl Service {
         if how.confirm_s.is_some_and(|seconds| !(1.0..=LONGEST_CONFIRMATION).contains(&seconds)) {
             return Err(bad("error: the time to confirm is from 1 s to 24 h"));
         }
-        let scenario = parse_policies(&source.name, &source.text, &source.set).map_err(|problems| bad(problems.render(false)))?;
+        let scenario = parse_policies(&source.files, &source.set).map_err(|problems| bad(problems.render(false)))?;
+        self.apply_read(&scenario, source, how)
+    }
+
+    /// Applies what has been read from a source.
+    fn apply_read(&self, scenario: &Scenario, source: Source, how: How) -> Result<Applied, Refusal> {
         let warnings = scenario.warnings.as_ref().map(|warnings| warnings.render(false));
         let mut state = lock(&self.state);
-        let policies = self.chosen(&scenario, &state.running)?;
+        let policies = self.chosen(scenario, &state.running)?;
         let mut applied = self.differences(&state.running.policies, &policies);
         applied.warnings = warnings;
         applied.dry_run = how.dry_run;
@@ -329,7 +331,7 @@ impl Service {
         Ok(Status {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.started.elapsed().as_secs_f64(),
-            file: state.running.source.name.clone(),
+            file: state.running.source.files.name.clone(),
             edits: state.running.source.set.clone(),
             reservations: state.reservations.all(),
             directions,
@@ -382,7 +384,7 @@ fn what_changed(before: &Source, after: &Source) -> String {
     match (new(&after.set, &before.set), new(&before.set, &after.set)) {
         (Some(edit), _) => format!("set {edit}"),
         (None, Some(edit)) => format!("without {edit}"),
-        (None, None) => format!("apply {}", after.name),
+        (None, None) => format!("apply {}", after.files.name),
     }
 }
 

@@ -116,6 +116,9 @@ pub struct Apply {
     pub name: String,
     /// Its text.
     pub text: String,
+    /// The other texts that it names, by the names that it has for them: fragments, lists of subscribers, traces of rates.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// Values that differ from the text, as `key=value`.
     #[serde(default)]
     pub set: Vec<String>,

@@ -269,7 +269,8 @@ impl Control {
             }
         };
         let after = setup.classifier.clone();
-        let change = PreparedChange::new(&classifier, switches, setup);
+        let recorded = self.classes(direction)?;
+        let change = PreparedChange::new(&classifier, switches, setup).expecting(recorded.iter().map(|class| class.name.as_str()));
         let (reply, answer) = channel();
         line.ask(Request::Change(Box::new(change), reply))?;
         let outcome = received(&answer)?.outcome;

@@ -14,6 +14,7 @@ use tidegate_core::packet::{DropReason, Flow, Packet};
 use tidegate_core::port::{Port, PortSetup, Switched, Transition};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
+use tidegate_statistics::ExpectedClasses;
 use tidegate_wire::{LinkType, parse};
 
 /// A new policy for a port.
@@ -42,6 +43,8 @@ pub(crate) struct PreparedChange {
     transition: Box<Transition<Frame>>,
     classifier: Classifier,
     rules: CarriedRules,
+    /// The classes for the recorder, if its present ones are known.
+    expected: Option<ExpectedClasses>,
     packet_limit: u32,
     longest_frame: u32,
 }
@@ -52,7 +55,12 @@ impl PreparedChange {
         let PortSetup { packet_limit, longest_frame, .. } = setup;
         let transition = Box::new(Transition::after(before, switches, setup));
         let rules = CarriedRules::new(before, transition.classifier());
-        PreparedChange { classifier: transition.classifier().clone(), rules, transition, packet_limit, longest_frame }
+        PreparedChange { classifier: transition.classifier().clone(), rules, transition, expected: None, packet_limit, longest_frame }
+    }
+
+    /// For a recorder that has classes of these names, in its order.
+    pub(crate) fn expecting<'a>(self, recorded: impl Iterator<Item = &'a str>) -> PreparedChange {
+        PreparedChange { expected: Some(ExpectedClasses::new(recorded, &self.classifier)), ..self }
     }
 
     pub(crate) fn needs(&self) -> Needs {
@@ -110,8 +118,11 @@ impl ChangeBuilder {
     /// Builds one change ahead, until the direction has taken all of them or takes no more.
     pub(crate) fn run(self) {
         let ChangeBuilder { mut before, setups, built, retired } = self;
+        // The classes of the recorder, in its order.
+        let mut recorded: Vec<String> = before.classes().iter().map(|class| class.name.clone()).collect();
         for (switches, setup) in (0..).zip(setups) {
-            let change = PreparedChange::new(&before, switches, setup);
+            let change = PreparedChange::new(&before, switches, setup).expecting(recorded.iter().map(String::as_str));
+            recorded.extend(change.expected.iter().flat_map(ExpectedClasses::added).map(str::to_owned));
             before = change.classifier.clone();
             if built.send(change).is_err() {
                 return;
@@ -193,9 +204,11 @@ impl PortChanges {
                 (at, change, None)
             }
         };
-        let PreparedChange { transition, classifier, rules, .. } = change;
+        let PreparedChange { transition, classifier, rules, expected, .. } = change;
         let began = Instant::now();
-        record.port.expect(&classifier);
+        if !expected.is_some_and(|expected| record.port.expect_classes(expected)) {
+            record.port.expect(&classifier);
+        }
         let mut watch = SwitchWatch { record, pool, observer, freed: Vec::new() };
         let classify = |packet: &Packet<()>, frame: &Frame| {
             Some(classifier.classify(&parse(LinkType::Ethernet, pool.packet(frame.slot(), packet.length))))

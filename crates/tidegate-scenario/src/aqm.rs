@@ -19,8 +19,6 @@ pub struct QueueManagement {
     pub parameters: AqmParameters,
     /// The rate for which its target was chosen.
     pub rate: Rate,
-    /// Ready for use.
-    pub aqm: AnyAqm,
 }
 
 impl Or<AqmName, AqmTable> {
@@ -33,9 +31,12 @@ impl Or<AqmName, AqmTable> {
     }
 }
 
+/// An AQM, and what is said of it.
+pub(crate) type Managed = (QueueManagement, AnyAqm);
+
 /// The AQM of each class of a tree.
-pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, findings: &mut Vec<Diagnostic>) -> Vec<Option<QueueManagement>> {
-    let mut aqms: Vec<Option<QueueManagement>> = Vec::new();
+pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, findings: &mut Vec<Diagnostic>) -> Vec<Option<Managed>> {
+    let mut aqms: Vec<Option<Managed>> = Vec::with_capacity(tree.classes.len());
     for (index, (class, leaf)) in table.class.iter().zip(&tree.classes).enumerate() {
         let built = class.aqm.as_ref().and_then(|key| {
             if let Some(cells) = &table.cells {
@@ -53,7 +54,7 @@ pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, finding
     aqms
 }
 
-fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<QueueManagement, Diagnostic> {
+fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<Managed, Diagnostic> {
     let (AqmChoice::Alone(kind) | AqmChoice::FairQueueing(kind)) = key.value.choice();
     let mut parameters = AqmParameters::default();
     if let Or::Table(table) = &key.value {
@@ -67,7 +68,7 @@ fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<QueueMa
         }
     }
     match kind.build(setup, &parameters) {
-        Ok(aqm) => Ok(QueueManagement { kind, parameters, rate: setup.rate, aqm }),
+        Ok(aqm) => Ok((QueueManagement { kind, parameters, rate: setup.rate }, aqm)),
         Err(error) => {
             let span = if let Or::Table(table) = &key.value { place(table, error.field) } else { None };
             Err(Diagnostic::error(span.unwrap_or(key.span.clone()), format!("{}: {error}", kind.name())))

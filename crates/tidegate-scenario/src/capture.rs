@@ -1,8 +1,9 @@
-//! Reads captures for sources of traffic, and traces of rates, each once per scenario.
+//! Reads captures for sources of traffic, each once per scenario.
 
+use crate::texts::Texts;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_core::classifier::Header;
@@ -18,26 +19,21 @@ pub(crate) struct Read {
     pub account: Account,
 }
 
-/// The captures of one scenario, each read once.
+/// The captures and the texts of one scenario, each read once.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
-    /// The folder that names are relative to; `None` for a text without a file, which cannot use captures.
-    directory: Option<PathBuf>,
+    /// Text files, which have the folder of the captures.
+    pub texts: Texts,
     /// True if no capture is opened, and one packet replaces each.
     are_unopened: bool,
     /// By name and `until_damage`.
     read: BTreeMap<(String, bool), Result<Read, String>>,
-    /// Text files, by name.
-    texts: BTreeMap<String, Result<Arc<str>, String>>,
 }
-
-/// The longest text file that is read, in bytes.
-const LONGEST_TEXT: u64 = 64_000_000;
 
 impl Captures {
     /// Captures beside the scenario file at `path`.
     pub fn beside(path: &Path) -> Captures {
-        Captures { directory: Some(path.parent().unwrap_or(Path::new("")).to_owned()), ..Captures::default() }
+        Captures { texts: Texts::beside(path), ..Captures::default() }
     }
 
     /// Captures beside the scenario file at `path`, which are not opened: one packet replaces each.
@@ -45,10 +41,15 @@ impl Captures {
         Captures { are_unopened: true, ..Captures::beside(path) }
     }
 
+    /// Captures that are not opened, and these texts.
+    pub fn unopened_with(texts: Texts) -> Captures {
+        Captures { are_unopened: true, texts, ..Captures::default() }
+    }
+
     /// The files that were read.
     pub fn files(&self) -> Vec<PathBuf> {
-        let names = || self.read.keys().map(|(name, _)| name).chain(self.texts.keys());
-        let mut files: Vec<PathBuf> = self.directory.iter().flat_map(|directory| names().map(|name| directory.join(name))).collect();
+        let names = || self.read.keys().map(|(name, _)| name).chain(self.texts.names());
+        let mut files: Vec<PathBuf> = self.texts.folder().into_iter().flat_map(|folder| names().map(|name| folder.join(name))).collect();
         files.sort();
         files.dedup();
         files
@@ -59,39 +60,19 @@ impl Captures {
     /// # Errors
     /// The reason why the capture cannot be read.
     pub fn packets(&mut self, name: &str, until_damage: bool) -> Result<Arc<[CapturePacket]>, String> {
-        let Some(directory) = &self.directory else {
-            return Err(format!("the capture {name} is looked for beside the scenario file, and this text has no file"));
-        };
-        let path = directory.join(name);
+        let folder = self.texts.folder();
+        let path = folder.map(|folder| folder.join(name));
         let read = self.read.entry((name.to_owned(), until_damage)).or_insert_with(|| {
             if self.are_unopened {
                 let packet = CapturePacket { offset: Duration::ZERO, length: 64, header: Header::default() };
                 return Ok(Read { packets: [packet].into(), account: Account::default() });
             }
+            let Some(path) = path else {
+                return Err(format!("the capture {name} is looked for beside the scenario file, and this text has no file"));
+            };
             read(&path, until_damage).map_err(|problem| format!("the capture {} {problem}", path.display()))
         });
         read.clone().map(|read| read.packets)
-    }
-
-    /// The text of the trace of this name.
-    ///
-    /// # Errors
-    /// The reason why it cannot be read.
-    pub fn text(&mut self, name: &str) -> Result<Arc<str>, String> {
-        let Some(directory) = &self.directory else {
-            return Err(format!("the trace {name} is looked for beside the file, and this text has no file"));
-        };
-        let path = directory.join(name);
-        let read = self.texts.entry(name.to_owned()).or_insert_with(|| {
-            let mut text = String::new();
-            let file = fs::File::open(&path).map_err(|error| format!("the trace {} cannot be opened: {error}", path.display()))?;
-            let length = file.take(LONGEST_TEXT + 1).read_to_string(&mut text);
-            match length.map_err(|error| format!("the trace {} cannot be read: {error}", path.display()))? as u64 {
-                0..=LONGEST_TEXT => Ok(text.into()),
-                _ => Err(format!("the trace {} is longer than 64 MB", path.display())),
-            }
-        });
-        read.clone()
     }
 
     /// The names of the captures that were read, and what was left out of each.

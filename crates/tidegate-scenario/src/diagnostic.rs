@@ -82,17 +82,23 @@ pub struct Sources(Vec<Source>);
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Source {
     name: String,
-    text: String,
+    text: Arc<str>,
     base: usize,
 }
 
 impl Sources {
     /// Adds a text and returns the offset at which its spans start.
-    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> usize {
         // One byte stays free behind every text, so a span at its end belongs to it.
         let base = self.0.last().map_or(0, |last| last.base + last.text.len() + 1);
         self.0.push(Source { name: name.into(), text: text.into(), base });
         base
+    }
+
+    /// The same, for a text that may have been added before.
+    pub(crate) fn add_once(&mut self, name: &str, text: &Arc<str>) -> usize {
+        let known = self.0.iter().find(|source| source.name == name && Arc::ptr_eq(&source.text, text));
+        known.map(|source| source.base).unwrap_or_else(|| self.add(name, text.clone()))
     }
 
     /// Name, line and column (both from 1, the column in characters) of where a span begins.
@@ -206,7 +212,7 @@ struct Excerpt {
 impl Excerpt {
     /// The lines from the first place to the last; of a very long line, the part around the place.
     fn of(source: &Source, local: &Span, second: Option<&Span>) -> Excerpt {
-        let text = source.text.as_str();
+        let text: &str = &source.text;
         let (from, to) = second.map_or((local.start, local.end), |second| (local.start.min(second.start), local.end.max(second.end)));
         let begin = text[..from].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[to..].find('\n').map_or(text.len(), |newline| to + newline);

@@ -118,8 +118,22 @@ fn mirror_rules(table: &mut DeTable<'_>, list: &str) {
     }
 }
 
+/// Visits the tables of all policies, and those of their directions.
+pub(crate) fn visit<'i>(root: &mut DeTable<'i>, mut visitor: impl FnMut(&mut DeTable<'i>)) {
+    let Some(DeValue::Table(policies)) = root.get_mut("policy").map(Spanned::get_mut) else { return };
+    for (_, policy) in policies.iter_mut() {
+        let DeValue::Table(policy) = policy.get_mut() else { continue };
+        visitor(policy);
+        for direction in Direction::ALL {
+            if let Some(DeValue::Table(own)) = policy.get_mut(direction.key()).map(Spanned::get_mut) {
+                visitor(own);
+            }
+        }
+    }
+}
+
 /// The tables in a list of a table.
-fn elements<'t, 'i>(table: &'t mut DeTable<'i>, key: &str) -> impl Iterator<Item = &'t mut DeTable<'i>> {
+pub(crate) fn elements<'t, 'i>(table: &'t mut DeTable<'i>, key: &str) -> impl Iterator<Item = &'t mut DeTable<'i>> {
     let list = match table.get_mut(key).map(Spanned::get_mut) {
         Some(DeValue::Array(array)) => array.as_mut(),
         _ => &mut [],
@@ -131,7 +145,7 @@ fn elements<'t, 'i>(table: &'t mut DeTable<'i>, key: &str) -> impl Iterator<Item
 }
 
 /// Puts the values of `own` into a table: tables are completed, and so are elements of the same name; others replace what is there.
-fn merge<'i>(table: &mut DeTable<'i>, own: DeTable<'i>) {
+pub(crate) fn merge<'i>(table: &mut DeTable<'i>, own: DeTable<'i>) {
     for (key, value) in own {
         let span = value.span();
         match (table.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value.into_inner()) {

@@ -30,7 +30,7 @@ pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use direction::{Direction, PolicyName};
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable, ReorderTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
-pub use preset::SubscriberTable;
+pub use preset::{PlanTable, SiteTable, SubscriberTable};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
 
@@ -43,6 +43,11 @@ pub struct File {
     /// What the file shows, in a few words; reports carry it.
     #[schemars(extend("default" = "the file's name", "examples" = ["Voice, video and bulk on one access link"]))]
     pub title: Option<At<Title>>,
+    /// Other files whose tables and lists are added to those of this one, by names relative to its folder; the last part of a name may have `*`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(extend("default" = [], "examples" = [["plans.toml", "sites/*.toml"]]))]
+    pub include: Vec<At<Text>>,
     /// What to look for in the results, in a few sentences; reports carry it.
     pub description: Option<At<Text>>,
     /// How long and how often to simulate. A file with flows needs it.
@@ -52,6 +57,11 @@ pub struct File {
     /// Changes of policies while the file runs, each at one instant: simulated, in a replay at the time of the capture. What is not changed
     /// goes on: classes of the same name keep their queues, the state of their scheduler, their tokens and their counters.
     pub change: Vec<Block<ChangeTable>>,
+    /// Templates by name: tables whose texts may have holes like `{rate}`. Classes and groups `use` them.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "changes", extend("default" = "none", "examples" = [{ "shop": { "queues": 64, "shape": { "rate": "{rate}" } } }]))]
+    pub template: Ignored,
     /// The policies, by name: `[policy.access]`.
     #[schemars(extend("additionalProperties" = {
         "$ref": "#/$defs/PolicyTable",
@@ -133,6 +143,7 @@ impl<'de> Deserialize<'de> for Ignored {
     }
 }
 
+/// The schema of a table with any keys.
 fn changes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "object", "additionalProperties": true })
 }
@@ -161,6 +172,16 @@ pub struct PolicyTable {
     /// For `kind = "subscribers"`: the subscribers, a class for each.
     #[serde(default)]
     pub subscriber: Vec<Block<SubscriberTable>>,
+    /// For `kind = "subscribers"`: a list of subscribers, a CSV file beside this one. Its first line names the columns: `id`, `addresses` (separated by
+    /// spaces), and `down`, `up`, `plan` and `site` as in `subscriber`. Those of the file itself come first.
+    #[schemars(extend("default" = "none", "examples" = ["subscribers.csv"]))]
+    pub subscribers: Option<At<Text>>,
+    /// For `kind = "subscribers"`: the plans that subscribers name.
+    #[serde(default)]
+    pub plan: Vec<Block<PlanTable>>,
+    /// For `kind = "subscribers"`: the sites that subscribers are at.
+    #[serde(default)]
+    pub site: Vec<Block<SiteTable>>,
     /// The rate of the link behind the port. A link may override it.
     #[schemars(with = "Option<At<Rate>>", extend("default" = "**required**, but for `down` and `up` with rates of their own", "examples" = ["10 Mbit/s"]))]
     pub rate: At<Rate>,
@@ -260,7 +281,8 @@ pub struct BufferTable {
     pub batch: Option<At<Whole<1, { u32::MAX as u64 }>>>,
 }
 
-/// A rule: every field that is given must match. At least one is given.
+/// A rule: every field that is given must match. At least one is given. A list in place of a value matches what any of its values matches, and an
+/// address may be a range such as `"10.0.0.1-10.0.0.99"`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleTable {

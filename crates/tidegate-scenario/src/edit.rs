@@ -3,6 +3,8 @@
 //! An edit is a change as `--set` takes it: `policy.access.class+={ name = "guests", ... }` or `policy.access.class-=guests`.
 
 use crate::diagnostic::{alternatives, closest};
+use crate::files::FileSet;
+use crate::fragments::{self, Fragment};
 use crate::overrides::Override;
 use crate::schema::schema;
 use crate::structure::name_of;
@@ -17,7 +19,7 @@ const LISTS: [&str; 3] = ["class", "subscriber", "group"];
 /// # Errors
 /// One sentence: there is no such list or policy.
 pub fn adding(
-    text: &str,
+    files: &FileSet,
     set: &[String],
     policy: Option<&str>,
     (kind, table): (&str, &str),
@@ -26,7 +28,8 @@ pub fn adding(
     if !LISTS.contains(&kind) {
         return Err(format!("a policy has no list `{kind}`; it has {}", alternatives(LISTS).replace(" or ", " and ")));
     }
-    let root = changed(text, set);
+    let fragments = fragments::of_files(files);
+    let root = changed(&files.text, &fragments, set);
     let policy = chosen(&root, policy)?;
     let before = before.map_or(String::new(), |element| format!(".{element}"));
     Ok(format!("policy.{policy}.{kind}{before}+={}", table.trim()))
@@ -36,8 +39,9 @@ pub fn adding(
 ///
 /// # Errors
 /// One sentence: there is none, or no such policy.
-pub fn removing(text: &str, set: &[String], policy: Option<&str>, name: &str) -> Result<String, String> {
-    let root = changed(text, set);
+pub fn removing(files: &FileSet, set: &[String], policy: Option<&str>, name: &str) -> Result<String, String> {
+    let fragments = fragments::of_files(files);
+    let root = changed(&files.text, &fragments, set);
     let policy = chosen(&root, policy)?;
     let mut present = Vec::new();
     for list in LISTS {
@@ -91,9 +95,9 @@ fn under(key: &str, above: &str) -> bool {
     key.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The tree of a text that was loaded with these changes.
-fn changed<'i>(text: &'i str, set: &'i [String]) -> DeTable<'i> {
-    let mut root = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
+/// The tree of a text with its fragments that was loaded with these changes.
+fn changed<'i>(text: &'i str, fragments: &'i [Fragment], set: &'i [String]) -> DeTable<'i> {
+    let mut root = fragments::merged(text, fragments, &mut Vec::new()).map(toml::Spanned::into_inner).unwrap_or_default();
     for change in set {
         // Both have been accepted before.
         let _accepted = Override::parse(change, 0).and_then(|change| change.apply(&mut root, schema()));
@@ -119,27 +123,31 @@ mod tests {
 
     const TEXT: &str = "[policy.access]\nrate = \"5 Mbit/s\"\nscheduler = \"drr\"\nclass = [\n{ name = \"video\", match = [{ dscp = \"af41\" }], weight = 3 },\n{ name = \"rest\" },\n]\n";
 
+    fn file(text: &str) -> FileSet {
+        FileSet { name: "access.toml".to_owned(), text: text.into(), files: std::collections::BTreeMap::new() }
+    }
+
     fn names(set: &[String]) -> Vec<String> {
-        let scenario = crate::parse_policies("access.toml", TEXT, set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+        let scenario = crate::parse_policies(&file(TEXT), set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
         scenario.variants[0].policies[0].classes.iter().map(|class| class.name.clone()).collect()
     }
 
     #[test]
     fn elements_come_and_go() {
         let guests = "{ name = \"guests\", match = [{ source = \"10.9.0.0/16\" }] }";
-        let set = with(Vec::new(), &adding(TEXT, &[], None, ("class", guests), None).unwrap());
+        let set = with(Vec::new(), &adding(&file(TEXT), &[], None, ("class", guests), None).unwrap());
         assert_eq!(names(&set), ["video", "guests", "rest"], "before the class that takes the rest");
         let first = guests.replace("guests", "first").replace("10.9", "10.8");
-        let added = adding(TEXT, &set, Some("access"), ("class", &first), Some("video")).unwrap();
+        let added = adding(&file(TEXT), &set, Some("access"), ("class", &first), Some("video")).unwrap();
         let set = with(set, &added);
         assert_eq!(names(&set), ["first", "video", "guests", "rest"]);
         let set = with(set, "policy.access.class.guests.weight=9");
-        let without = with(set.clone(), &removing(TEXT, &set, None, "video").unwrap());
+        let without = with(set.clone(), &removing(&file(TEXT), &set, None, "video").unwrap());
         assert_eq!(names(&without), ["first", "guests", "rest"]);
-        let set = with(without, &removing(TEXT, &set, None, "guests").unwrap());
+        let set = with(without, &removing(&file(TEXT), &set, None, "guests").unwrap());
         assert_eq!(names(&set), ["first", "rest"]);
         assert_eq!(set.len(), 2, "what was added and removed leaves no trace: {set:?}");
-        let set = with(set.clone(), &removing(TEXT, &set, None, "first").unwrap());
+        let set = with(set.clone(), &removing(&file(TEXT), &set, None, "first").unwrap());
         assert_eq!(set, ["policy.access.class-=video"]);
     }
 
@@ -149,19 +157,19 @@ mod tests {
                     addresses = [\"192.0.2.1\"]\ndown = \"100 Mbit/s\"\nup = \"20 Mbit/s\"\n";
         let house = "{ name = \"house 2\", addresses = [\"192.0.2.2\"], down = \"50 Mbit/s\", up = \"10 Mbit/s\" }";
         let classes = |set: &[String]| {
-            let scenario = crate::parse_policies("street.toml", text, set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+            let scenario = crate::parse_policies(&file(text), set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
             let has = |policy: &crate::Policy| policy.classes.iter().any(|class| class.name == "house 2");
             scenario.variants[0].policies.iter().map(has).collect::<Vec<_>>()
         };
-        let set = with(Vec::new(), &adding(text, &[], None, ("subscriber", house), None).unwrap());
+        let set = with(Vec::new(), &adding(&file(text), &[], None, ("subscriber", house), None).unwrap());
         assert_eq!((classes(&[]), classes(&set)), (vec![false, false], vec![true, true]));
-        let set = with(set.clone(), &removing(text, &set, None, "house 2").unwrap());
+        let set = with(set.clone(), &removing(&file(text), &set, None, "house 2").unwrap());
         assert_eq!(set, [""; 0]);
     }
 
     #[test]
     fn mistakes_are_named() {
-        let wrong = |set: &str| crate::parse_policies("access.toml", TEXT, &[set.to_owned()]).unwrap_err().to_string();
+        let wrong = |set: &str| crate::parse_policies(&file(TEXT), &[set.to_owned()]).unwrap_err().to_string();
         for (set, part) in [
             ("policy.access.class+={ name = \"video\" }", "`policy.access.class.video` is there already"),
             ("policy.access.class+={ weight = 3 }", "a table with a name"),
@@ -175,8 +183,8 @@ mod tests {
             let found = wrong(set);
             assert!(found.contains(part), "{set}: {found}");
         }
-        assert!(removing(TEXT, &[], None, "vidoe").unwrap_err().contains("did you mean `video`?"));
-        assert!(adding(TEXT, &[], Some("x"), ("class", "{}"), None).unwrap_err().contains("no policy `x`"));
-        assert!(adding(TEXT, &[], None, ("klass", "{}"), None).unwrap_err().contains("`class`, `subscriber` and `group`"));
+        assert!(removing(&file(TEXT), &[], None, "vidoe").unwrap_err().contains("did you mean `video`?"));
+        assert!(adding(&file(TEXT), &[], Some("x"), ("class", "{}"), None).unwrap_err().contains("no policy `x`"));
+        assert!(adding(&file(TEXT), &[], None, ("klass", "{}"), None).unwrap_err().contains("`class`, `subscriber` and `group`"));
     }
 }

@@ -4,7 +4,8 @@ use crate::diagnostic::closest;
 use crate::units;
 use crate::value::{Leaf, Scalar, expect_text, one_of, whole};
 use serde_json::{Value, json};
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_core::classifier::{FlagPattern, LengthRange, MacPattern};
 
 /// A differentiated services code point, as a number or by name.
@@ -110,13 +111,64 @@ impl Prefix {
     }
 }
 
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_single() { write!(f, "{}", self.address) } else { write!(f, "{}/{}", self.address, self.length) }
+    }
+}
+
+/// The fewest prefixes that make up a range of addresses, such as `10.0.0.1-10.0.0.99`. `None` if the text is no range.
+pub fn range(text: &str) -> Option<Result<Vec<Prefix>, String>> {
+    let (first, last) = text.split_once('-')?;
+    let (first, last) = match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) => (first, last),
+        _ => return Some(Err(format!("`{text}` is not a range of addresses like \"10.0.0.1-10.0.0.99\""))),
+    };
+    Some(match (first, last) {
+        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
+            Err(format!("the range {text} has an end of IPv4 and one of IPv6"))
+        }
+        (first, last) if first > last => Err(format!("the range {text} runs backwards; write \"{last}-{first}\"")),
+        (IpAddr::V4(first), IpAddr::V4(last)) => {
+            let prefix = |(at, length): (u128, u8)| Prefix { address: Ipv4Addr::from_bits(at as u32).into(), length };
+            Ok(blocks(first.to_bits().into(), last.to_bits().into(), 32).into_iter().map(prefix).collect())
+        }
+        (IpAddr::V6(first), IpAddr::V6(last)) => {
+            let prefix = |(at, length): (u128, u8)| Prefix { address: Ipv6Addr::from_bits(at).into(), length };
+            Ok(blocks(first.to_bits(), last.to_bits(), 128).into_iter().map(prefix).collect())
+        }
+    })
+}
+
+/// The aligned blocks from `first` to `last`, each the largest that begins there and does not go beyond: address and prefix length.
+fn blocks(first: u128, last: u128, width: u32) -> Vec<(u128, u8)> {
+    let mut blocks = Vec::new();
+    let mut at = first;
+    loop {
+        let end_of = |free: u32| at | u128::MAX.checked_shr(128 - free).unwrap_or(0);
+        let mut free = at.trailing_zeros().min(width);
+        while end_of(free) > last {
+            free -= 1;
+        }
+        blocks.push((at, (width - free) as u8));
+        if end_of(free) == last {
+            return blocks;
+        }
+        at = end_of(free) + 1;
+    }
+}
+
 impl Leaf for Prefix {
     const NAME: &'static str = "address or prefix";
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+(/[0-9]{1,3})?$" })
+        json!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+(/[0-9]{1,3}|-[0-9a-fA-F.:]+)?$" })
     }
     fn read(scalar: &Scalar<'_>) -> Result<Prefix, String> {
         let text = expect_text(scalar, "an address or a prefix in quotes, like \"10.0.0.0/8\"")?;
+        if let Some(range) = range(text) {
+            return range
+                .and_then(|_| Err(format!("expected one address or prefix, not the range {text}, which rules and subscribers take")));
+        }
         let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let address: IpAddr = address.parse().map_err(|_| {
             format!("`{address}` is not an IPv4 or IPv6 address; write one like \"10.0.0.1\", \"10.0.0.0/8\" or \"2001:db8::/32\"")

@@ -1,7 +1,7 @@
 //! Loads scenario and policy files: TOML to typed configuration to ready objects, with errors that point at the line.
 //!
 //! ```text
-//! text -> tree -> overrides -> judged by the schema -> directions -> tables -> presets -> policies, network, experiment
+//! text -> tree with fragments -> overrides -> templates, lists -> judged by the schema -> directions -> tables -> presets -> policies, network, experiment
 //! ```
 //!
 //! [`load`] returns a complete, checked scenario that can be run as it is. All errors are reported together as [`Problems`]: file, line,
@@ -81,11 +81,14 @@ mod directions;
 mod document;
 mod endpoint;
 mod extent;
+mod files;
 mod flood;
+mod fragments;
 mod free;
 mod header;
 mod leaves;
 mod link;
+mod lists;
 mod overhead;
 mod overrides;
 mod preset;
@@ -101,7 +104,9 @@ mod source;
 mod structure;
 mod synonyms;
 mod tcp;
+mod templates;
 mod text;
+mod texts;
 mod tree;
 mod value;
 
@@ -109,11 +114,13 @@ pub use aqm::QueueManagement;
 pub use change::PolicyChange;
 pub use contract::Policing;
 pub use diagnostic::Problems;
+pub use files::FileSet;
 pub use guarantee::{Guarantee, LeastRate};
 pub use partition::{Buffer, Owner, Partition};
 pub use policy::Policy;
 pub use promise::Promise;
-pub use scenario::{Scenario, Variant, load, load_policies, parse_policies, parse_str, read};
+pub use scenario::{Scenario, Variant, gather, load, load_policies, parse_policies, parse_str, read_policies};
 pub use schema::schema;
 pub use simulation::Simulation;
+pub use text::matches_pattern;
 pub use value::Percentile;

@@ -21,10 +21,11 @@ use crate::tree::{Choice, Given, Leaf, Parts, Tree, find_parents, uses};
 use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
+use std::sync::Arc;
 use tidegate_atm::adapter::AdapterSetup;
-use tidegate_core::classifier::Classifier;
+use tidegate_core::classifier::{Classifier, Spread};
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::SchedulerKind;
+use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter, QueueOptions};
 use tidegate_core::shaper::ShapingContract;
@@ -77,10 +78,13 @@ pub struct Policy {
     /// The warning of members that may starve below an unlimited priority.
     pub(crate) starvation: Option<Diagnostic>,
     /// The members of the scheduling tree, as its schedulers are given them.
-    pub(crate) parts: Parts,
-    setup: PortSetup,
+    pub(crate) parts: Arc<Parts>,
+    /// What a port is made of, but for the scheduler: that takes most of the memory, and is built for each port.
+    setup: Arc<PortSetup<()>>,
     /// The names of the nodes of the scheduling tree.
-    nodes: Vec<String>,
+    nodes: Arc<Vec<String>>,
+    /// The node of the port before that each node continues; empty for a port that is the first.
+    continued: Vec<Option<usize>>,
 }
 
 /// A class of a policy.
@@ -98,6 +102,8 @@ pub struct Class {
     pub queues: u32,
     /// The scheduler among them.
     pub queue_scheduler: SchedulerKind,
+    /// What decides on the queue of a packet.
+    pub spread: Spread,
     /// True if each queue is a place for a call: a member of the scheduler above by itself.
     pub places: bool,
     /// Its parameters for the scheduler above.
@@ -144,7 +150,24 @@ pub struct Group {
 impl Policy {
     /// The parts of a port of this policy, in their initial state.
     pub fn setup(&self) -> PortSetup {
-        self.setup.clone()
+        let Ok(mut scheduler) = self.parts.scheduler() else { unreachable!("it has been built when the policy was checked") };
+        if let (AnyScheduler::Hierarchy(tree), false) = (&mut scheduler, self.continued.is_empty()) {
+            tree.continue_nodes(|node| self.continued[node]);
+        }
+        let PortSetup { rate, overhead, seed, packet_limit, longest_frame, .. } = *self.setup;
+        PortSetup {
+            rate,
+            overhead,
+            classifier: self.setup.classifier.clone(),
+            policers: self.setup.policers.clone(),
+            aqms: self.setup.aqms.clone(),
+            seed,
+            buffer: self.setup.buffer.clone(),
+            scheduler,
+            packet_limit,
+            longest_frame,
+            remarks: self.setup.remarks.clone(),
+        }
     }
 
     pub(crate) fn classifier(&self) -> &Classifier {
@@ -247,31 +270,30 @@ impl<'a> Resolution<'a> {
             return None;
         }
         let classifier = classifier(&self.table.class, &names, &queues, self.findings);
-        let scheduler = match tree.build() {
-            Ok(scheduler) => scheduler,
-            Err(finding) => {
-                self.findings.push(finding);
-                return None;
-            }
-        };
+        let parts = tree.parts();
+        if let Err(refused) = parts.scheduler() {
+            self.findings.push(tree.refused_parts(&parts, refused));
+            return None;
+        }
         let adapter = match &self.table.cells {
             None => None,
             Some(cells) => Some(adapter(cells, &self.table.class, &queues, self.rate, self.longest_frame as u32, self.findings)?),
         };
+        let (aqms, built): (Vec<_>, Vec<_>) = aqms.into_iter().map(Option::unzip).unzip();
         let setup = PortSetup {
             rate: self.rate.value,
             overhead: self.overhead,
             classifier: classifier?,
             policers: policers.iter().map(|policing| policing.as_ref().map(|policing| policing.policer.clone())).collect(),
-            aqms: aqms.iter().map(|aqm| aqm.as_ref().map(|managed| managed.aqm.clone())).collect(),
+            aqms: built,
             seed: 0,
             buffer: buffers.manager.clone()?,
-            scheduler,
+            scheduler: (),
             packet_limit: buffers.packet_limit,
             longest_frame: self.longest_frame as u32,
             remarks: Remarks::new(marks),
         };
-        let mut policy = self.policy(&tree, buffers, setup, policers.into_iter().zip(aqms), limits, promises);
+        let mut policy = self.policy(&tree, buffers, (setup, parts), policers.into_iter().zip(aqms), limits, promises);
         let by_cells = adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
         if let Some(reason) = by_cells.or_else(|| policy.link.rates.as_ref().map(unproven)) {
             // These bounds are those of the packet scheduler at one rate.
@@ -447,7 +469,7 @@ impl<'a> Resolution<'a> {
         self,
         tree: &Tree,
         buffers: Buffers,
-        setup: PortSetup,
+        (setup, parts): (PortSetup<()>, Parts),
         rules: impl Iterator<Item = (Option<Policing>, Option<QueueManagement>)>,
         limits: Vec<Option<Limit>>,
         promises: Vec<Option<Promise>>,
@@ -470,6 +492,7 @@ impl<'a> Resolution<'a> {
                 parent: class.given.parent,
                 queues: class.queues,
                 queue_scheduler: class.queue_scheduler,
+                spread: setup.classifier.classes()[index].spread,
                 places: class.places,
                 parameters: class.given.parameters(scheduler_of(class.given.parent)),
                 guarantee: tree.class_guarantee(index).clone(),
@@ -500,9 +523,10 @@ impl<'a> Resolution<'a> {
             bounds: tree.bounds(),
             adapter: None,
             starvation: tree.remark_on_starvation(),
-            parts: tree.parts(),
-            setup,
-            nodes: tree.node_names(),
+            parts: Arc::new(parts),
+            setup: Arc::new(setup),
+            nodes: Arc::new(tree.node_names()),
+            continued: Vec::new(),
         }
     }
 }

@@ -4,11 +4,14 @@
 //! classes as if the file had them. What the file says itself stays.
 
 use crate::choice::{NodeReading, PresetName};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Sources};
 use crate::document::{AdmissionTable, CallsTable, File, PolicyTable};
-use crate::value::{At, Block, Given};
+use crate::texts::Texts;
+use crate::value::{At, Block, Given, Name};
 use fair::fair_queueing;
 use node::Node;
+use std::path::Path;
+use std::sync::Arc;
 use tidegate_core::admission::Service;
 use tidegate_core::units::Duration;
 
@@ -21,37 +24,73 @@ mod size;
 mod subscribers;
 mod tins;
 
-/// Replaces the presets of a file by what they write.
-pub(crate) fn expand(file: &mut File, findings: &mut Vec<Diagnostic>) {
+/// The texts of lists, and where they are among all sources.
+pub(crate) struct Lists<'a> {
+    pub texts: &'a mut Texts,
+    pub sources: &'a mut Sources,
+    /// The folder of the file, as it was given.
+    pub folder: &'a Path,
+}
+
+impl Lists<'_> {
+    /// The text of a list, and where it begins in all sources.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    fn read(&mut self, name: &str) -> Result<(Arc<str>, usize), String> {
+        let text = self.texts.text("list of subscribers", name)?;
+        let base = self.sources.add_once(&self.folder.join(name).display().to_string(), &text);
+        Ok((text, base))
+    }
+}
+
+/// Replaces the presets of a file by what they write. Unless `whole`, those of subscribers stay for [`complete`], policy by policy: a class of theirs
+/// takes some kilobytes.
+pub(crate) fn expand(file: &mut File, whole: bool, lists: &mut Lists<'_>, findings: &mut Vec<Diagnostic>) {
     for (name, policy) in &mut file.policy.0 {
-        let table = &mut policy.value;
-        judge_keys(table, findings);
-        if let Some(kind) = table.kind.clone() {
-            match (kind.value, table.node()) {
-                (PresetName::IntegratedServices, Some((reading, utilisation))) => {
-                    Node { name: &name.value.0, table, at: kind.span, reading, utilisation, findings }.write();
-                }
-                (PresetName::IntegratedServices, None) => {}
-                (PresetName::Home, _) => home::write(table, &kind.span),
-                (PresetName::Subscribers, _) => subscribers::write(&name.value.0, table, &kind.span, findings),
-            }
+        judge_keys(&policy.value, findings);
+        if whole || !has_subscribers(policy) {
+            complete(name, policy, lists, findings);
         }
-        fair_queueing(table);
-        coupled::queues(table);
     }
     links(file, findings);
     calls(file);
 }
 
+/// True if a policy is written by a preset of subscribers.
+pub(crate) fn has_subscribers(policy: &PolicyTable) -> bool {
+    policy.kind.as_ref().is_some_and(|kind| kind.value == PresetName::Subscribers)
+}
+
+/// Replaces the presets of a policy by what they write.
+pub(crate) fn complete(name: &At<Name>, policy: &mut Block<PolicyTable>, lists: &mut Lists<'_>, findings: &mut Vec<Diagnostic>) {
+    let table = &mut policy.value;
+    if let Some(kind) = table.kind.clone() {
+        match (kind.value, table.node()) {
+            (PresetName::IntegratedServices, Some((reading, utilisation))) => {
+                Node { name: &name.value.0, table, at: kind.span, reading, utilisation, findings }.write();
+            }
+            (PresetName::IntegratedServices, None) => {}
+            (PresetName::Home, _) => home::write(table, &kind.span),
+            (PresetName::Subscribers, _) => subscribers::write(&name.0, table, &kind.span, lists, findings),
+        }
+    }
+    fair_queueing(table);
+    coupled::queues(table);
+}
+
 /// Reports keys of presets that the policy does not have.
 fn judge_keys(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
     use PresetName::{Home, IntegratedServices, Subscribers};
-    let keys: [(&str, &[PresetName], _); 5] = [
+    let keys: [(&str, &[PresetName], _); 8] = [
         ("reading", &[IntegratedServices], table.reading.place()),
         ("utilisation", &[IntegratedServices], table.utilisation.place()),
         ("tins", &[Home, Subscribers], table.tins.place()),
         ("ingress", &[Home, Subscribers], table.ingress.place()),
         ("subscriber", &[Subscribers], table.subscriber.first().map(|subscriber| subscriber.span.clone())),
+        ("subscribers", &[Subscribers], table.subscribers.place()),
+        ("plan", &[Subscribers], table.plan.first().map(|plan| plan.span.clone())),
+        ("site", &[Subscribers], table.site.first().map(|site| site.span.clone())),
     ];
     for (key, of, span) in keys {
         if let Some(span) = span.filter(|_| table.kind.as_ref().is_none_or(|kind| !of.contains(&kind.value))) {

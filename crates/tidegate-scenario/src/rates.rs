@@ -1,9 +1,9 @@
 //! The rates of a link that varies: from its table in a file, or from a trace beside the file.
 
-use crate::capture::Captures;
 use crate::diagnostic::Diagnostic;
 use crate::document::{File, RatesTable};
 use crate::rate_trace::{TraceFormat, mahimahi, rates};
+use crate::texts::Texts;
 use crate::units::{plural, print_duration, print_rate};
 use crate::value::Block;
 use tidegate_core::port::{RateStep, RateStepError, VaryingRate};
@@ -13,14 +13,14 @@ use tidegate_core::units::{Duration, Rate};
 const OPPORTUNITY: u64 = 1500;
 
 /// Reads the traces that the tables of a file name, each beside the file.
-pub(crate) fn read_traces(file: &mut File, files: &mut Captures, findings: &mut Vec<Diagnostic>) {
+pub(crate) fn read_traces(file: &mut File, texts: &mut Texts, findings: &mut Vec<Diagnostic>) {
     let of_policies = file.policy.0.iter_mut().filter_map(|(_, policy)| policy.value.link.as_mut()?.value.rates.as_mut());
     let of_links = file.link.iter_mut().filter_map(|link| link.value.rates.as_mut());
     for table in of_policies.chain(of_links) {
         let Some(trace) = &table.value.trace else { continue };
         let format = table.value.format.as_ref().map_or(TraceFormat::default(), |at| at.value.0);
         let opportunity = table.value.opportunity.as_ref().map_or(OPPORTUNITY, |at| at.value.0);
-        let steps = files.text(&trace.0).and_then(|text| {
+        let steps = texts.text("trace", &trace.0).and_then(|text| {
             let steps = match format {
                 TraceFormat::Rates => rates(&text).map(|steps| (steps, None)),
                 TraceFormat::Mahimahi => mahimahi(&text, opportunity).map(|(steps, period)| (steps, Some(period))),

@@ -8,14 +8,19 @@ use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, c
 use crate::directions;
 use crate::document::{Direction, File};
 use crate::extent::judge_extent;
+use crate::files::FileSet;
+use crate::fragments::{self, Fragment};
+use crate::lists;
 use crate::overrides::Override;
 use crate::policy::Policy;
-use crate::preset;
+use crate::preset::{self, Lists};
 use crate::rates::read_traces;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
+use crate::templates;
 use crate::text::read_text;
+use crate::texts::Texts;
 use crate::units::print_duration;
 use crate::value::Scalar;
 use serde::Deserialize;
@@ -98,21 +103,36 @@ pub fn load_policies(path: &Path, overrides: &[String]) -> Result<Scenario, Prob
     Ok(scenario)
 }
 
-/// The text of a file, as [`load`] reads it, for [`parse_policies`].
-///
-/// # Errors
-/// The file cannot be read, or is no text.
-pub fn read(path: &Path) -> Result<String, Problems> {
-    read_text(path).map_err(Problems::of_file)
-}
-
-/// As [`load_policies`], from a text; `name` is for messages.
+/// As [`load_policies`], with all texts that were read.
 ///
 /// # Errors
 /// As [`load_policies`].
-pub fn parse_policies(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, Problems> {
-    let captures = Captures::unopened_beside(Path::new(name));
-    let mut draft = Draft { name: name.to_owned(), text: text.to_owned(), captures, flow: None, only: None };
+pub fn read_policies(path: &Path, overrides: &[String]) -> Result<(Scenario, FileSet), Problems> {
+    let mut draft = Draft::read(path, Captures::unopened_beside(path))?;
+    let mut scenario = draft.load(overrides)?;
+    scenario.variants.iter_mut().for_each(|variant| variant.simulation = None);
+    Ok((scenario, draft.into_files()))
+}
+
+/// Reads a file and every text that it names, for [`parse_policies`]. What is wrong beyond the texts is not looked for.
+///
+/// # Errors
+/// A text that cannot be read, or by which it is not known what the file names.
+pub fn gather(path: &Path, overrides: &[String]) -> Result<FileSet, Problems> {
+    let mut draft = Draft::read(path, Captures::unopened_beside(path))?;
+    match draft.with_loader(overrides, |loader, text, fragments| loader.texts(text, fragments)) {
+        (Some(()), _) => Ok(draft.into_files()),
+        (None, problems) => Err(problems),
+    }
+}
+
+/// As [`load_policies`], from texts. Reads no file.
+///
+/// # Errors
+/// As [`load_policies`].
+pub fn parse_policies(files: &FileSet, overrides: &[String]) -> Result<Scenario, Problems> {
+    let captures = Captures::unopened_with(Texts::given(files.files.clone()));
+    let mut draft = Draft { name: files.name.clone(), text: files.text.clone(), captures, flow: None, only: None };
     let mut scenario = draft.load(overrides)?;
     scenario.variants.iter_mut().for_each(|variant| variant.simulation = None);
     Ok(scenario)
@@ -127,7 +147,7 @@ fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Sc
 /// # Errors
 /// Everything that is wrong with the text.
 pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
-    Draft { name: name.to_owned(), text: text.to_owned(), captures: Captures::default(), flow: None, only: None }.load(&[])
+    Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }.load(&[])
 }
 
 impl Scenario {
@@ -176,7 +196,7 @@ impl Scenario {
 #[derive(Debug)]
 pub(crate) struct Draft {
     name: String,
-    text: String,
+    text: Arc<str>,
     captures: Captures,
     /// A flow that is added to those of the file: the name of its own file, and the text.
     pub flow: Option<(String, String)>,
@@ -195,16 +215,22 @@ impl Draft {
 
     fn read(path: &Path, captures: Captures) -> Result<Draft, Problems> {
         let text = read_text(path).map_err(Problems::of_file)?;
-        Ok(Draft { name: path.display().to_string(), text, captures, flow: None, only: None })
+        Ok(Draft { name: path.display().to_string(), text: text.into(), captures, flow: None, only: None })
+    }
+
+    fn into_files(self) -> FileSet {
+        FileSet { name: self.name, text: self.text, files: self.captures.texts.texts() }
     }
 
     /// The single value of a dotted key in the chosen variant under these overrides; `None` if the file gives it none.
     ///
     /// # Errors
     /// One sentence: the part of the key that does not exist.
-    pub fn value(&self, key: &str, overrides: &[String]) -> Result<Option<Scalar<'static>>, String> {
+    pub fn value(&mut self, key: &str, overrides: &[String]) -> Result<Option<Scalar<'static>>, String> {
         // The file has been loaded under the overrides before.
-        let Ok(mut root) = DeTable::parse(&self.text) else { return Ok(None) };
+        let (mut sources, mut findings) = (Sources::default(), Vec::new());
+        let fragments = self.sources(&mut sources, &mut findings);
+        let Some(mut root) = fragments::merged(&self.text, &fragments, &mut findings) else { return Ok(None) };
         let variants = root.get_ref().get("variant").and_then(|variants| variants.get_ref().as_array());
         let named = |variant: &Spanned<DeValue<'_>>| structure::name_of(variant) == self.only.as_deref();
         let chosen = variants.and_then(|variants| variants.iter().position(named)).unwrap_or(0);
@@ -226,36 +252,19 @@ impl Draft {
         Ok(found)
     }
 
+    /// Adds its text and those of its fragments to the sources.
+    fn sources(&mut self, sources: &mut Sources, findings: &mut Vec<Diagnostic>) -> Vec<Fragment> {
+        sources.add(&self.name, self.text.clone());
+        fragments::included(&self.name, &self.text, &mut self.captures.texts, sources, findings)
+    }
+
     /// Loads it under these overrides.
     ///
     /// # Errors
     /// Everything that is wrong with the file, the flow or an override.
     pub fn load(&mut self, overrides: &[String]) -> Result<Scenario, Problems> {
-        let mut sources = Sources::default();
-        sources.add(&self.name, &self.text);
-        let mut findings = Vec::new();
-        let mut command_line = Vec::new();
-        for (index, change) in overrides.iter().enumerate() {
-            let number = if overrides.len() == 1 { String::new() } else { (index + 1).to_string() };
-            let base = sources.add(format!("--set {number}").trim_end(), change);
-            match Override::parse(change, base) {
-                Ok(change) => command_line.push(change),
-                Err(finding) => findings.push(finding),
-            }
-        }
-        let flow = self.flow.as_ref().map(|(name, text)| added_flow(text, sources.add(name, text), &mut findings));
-        let scenario = if matches!(flow, Some(None)) {
-            None
-        } else {
-            let (name, only, captures) = (self.name.as_str(), self.only.as_deref(), &mut self.captures);
-            let flow = flow.flatten();
-            Loader { name, only, flow, command_line: &command_line, captures, findings: &mut findings }.scenario(&self.text)
-        };
-        let mut seen = HashSet::new();
-        findings.retain(|finding| seen.insert(directions::of_both(finding)));
-        findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
-        let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
-        let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };
+        let (scenario, problems) = self.with_loader(overrides, |loader, text, fragments| loader.scenario(text, fragments));
+        let failed = problems.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
         match scenario {
             Some(scenario) if !failed => {
                 let warnings = (!problems.diagnostics.is_empty()).then_some(problems);
@@ -263,6 +272,39 @@ impl Draft {
             }
             _ => Err(problems),
         }
+    }
+
+    /// Calls `run` with a loader under these overrides. Returns what it does, and all findings.
+    fn with_loader<T>(
+        &mut self,
+        overrides: &[String],
+        run: impl for<'a, 'i> FnOnce(Loader<'a, 'i>, &'i str, &'i [Fragment]) -> Option<T>,
+    ) -> (Option<T>, Problems) {
+        let mut sources = Sources::default();
+        let mut findings = Vec::new();
+        let fragments = self.sources(&mut sources, &mut findings);
+        let mut command_line = Vec::new();
+        for (index, change) in overrides.iter().enumerate() {
+            let number = if overrides.len() == 1 { String::new() } else { (index + 1).to_string() };
+            let base = sources.add(format!("--set {number}").trim_end(), change.as_str());
+            match Override::parse(change, base) {
+                Ok(change) => command_line.push(change),
+                Err(finding) => findings.push(finding),
+            }
+        }
+        let flow = self.flow.as_ref().map(|(name, text)| added_flow(text, sources.add(name, text.as_str()), &mut findings));
+        let result = if matches!(flow, Some(None)) {
+            None
+        } else {
+            let (name, only, captures) = (self.name.as_str(), self.only.as_deref(), &mut self.captures);
+            let (flow, sources) = (flow.flatten(), &mut sources);
+            let loader = Loader { name, only, flow, command_line: &command_line, captures, sources, findings: &mut findings };
+            run(loader, &self.text, &fragments)
+        };
+        let mut seen = HashSet::new();
+        findings.retain(|finding| seen.insert(directions::of_both(finding)));
+        findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
+        (result, Problems { diagnostics: findings, sources: Arc::new(sources) })
     }
 }
 
@@ -272,19 +314,24 @@ struct Loader<'a, 'i> {
     flow: Option<Spanned<DeValue<'i>>>,
     command_line: &'a [Override<'i>],
     captures: &'a mut Captures,
+    sources: &'a mut Sources,
     findings: &'a mut Vec<Diagnostic>,
 }
 
 impl<'i> Loader<'_, 'i> {
-    fn scenario(mut self, text: &'i str) -> Option<Scenario> {
-        let root = match DeTable::parse(text) {
-            Ok(root) => root,
-            Err(error) => {
-                let span = error.span().unwrap_or(0..0);
-                self.findings.push(Diagnostic::error(span, format!("this is not TOML: {}", error.message().trim_end())));
-                return None;
-            }
-        };
+    /// Reads all texts that the file names; `None` if it cannot.
+    fn texts(mut self, text: &'i str, fragments: &'i [Fragment]) -> Option<()> {
+        let root = fragments::merged(text, fragments, self.findings)?;
+        let variants = changes_of_variants(&root);
+        for set in std::iter::once(Vec::new()).chain(variants) {
+            let changed = self.changed(&root, &set)?;
+            self.file(&changed, true)?;
+        }
+        Some(())
+    }
+
+    fn scenario(mut self, text: &'i str, fragments: &'i [Fragment]) -> Option<Scenario> {
+        let root = fragments::merged(text, fragments, self.findings)?;
         if let Some(variants) = root.get_ref().get("variant")
             && let Some(count) = variants.get_ref().as_array().map(|array| array.len()).filter(|&count| count > MOST_VARIANTS)
         {
@@ -293,11 +340,12 @@ impl<'i> Loader<'_, 'i> {
             return None;
         }
         let base = self.changed(&root, &[])?;
-        self.judge(&base);
         if self.has_errors(0) {
             return None;
         }
-        let file = self.tables(base.clone())?;
+        // Without them, each table of a policy is read once.
+        let whole = ["link", "change", "variant"].iter().any(|key| base.get_ref().contains_key(*key));
+        let mut file = self.file(&base, whole)?;
         judge_extent(&file, file.variant.len(), self.findings);
         if self.has_errors(0) {
             return None;
@@ -306,7 +354,7 @@ impl<'i> Loader<'_, 'i> {
         let description = file.description.as_ref().map(|description| description.0.trim().to_owned());
         let mut variants = Vec::new();
         if file.variant.is_empty() {
-            variants.extend(self.variant(title.clone(), &file, &base, true));
+            variants.extend(self.variant(title.clone(), &mut file, &base, whole, true));
         }
         report_duplicates(file.variant.iter().map(|variant| &variant.name), "variant", self.findings);
         if let (Some(variant), None) = (file.variant.first(), &file.simulation) {
@@ -323,14 +371,11 @@ impl<'i> Loader<'_, 'i> {
                 continue;
             }
             let before = self.findings.len();
-            let changed = self.changed(&root, &set).and_then(|changed| {
-                self.judge(&changed);
-                if self.has_errors(before) { None } else { self.tables(changed.clone()).map(|file| (file, changed)) }
-            });
-            if let Some((changed, tree)) = changed {
+            let changed = self.changed(&root, &set).and_then(|changed| self.file(&changed, true).map(|file| (file, changed)));
+            if let Some((mut changed, tree)) = changed {
                 judge_extent(&changed, file.variant.len(), self.findings);
                 if !self.has_errors(before) {
-                    variants.extend(self.variant(table.name.0.clone(), &changed, &tree, index == 0));
+                    variants.extend(self.variant(table.name.0.clone(), &mut changed, &tree, true, index == 0));
                 }
             }
             found.extend(self.findings.drain(before..).map(|finding| (index, finding)));
@@ -363,19 +408,24 @@ impl<'i> Loader<'_, 'i> {
         (!self.has_errors(before)).then_some(changed)
     }
 
-    fn judge(&mut self, root: &Spanned<DeTable<'i>>) {
-        structure::judge(root, schema(), self.findings);
+    /// The tables of a tree, judged, with templates, lists, directions and presets written out; unless `whole`, those of subscribers are not.
+    fn file(&mut self, root: &Spanned<DeTable<'i>>, whole: bool) -> Option<File> {
+        let first = self.findings.len();
+        let mut root = root.clone();
+        templates::expand(root.get_mut(), self.findings);
+        lists::expand(root.get_mut(), self.findings);
+        structure::judge(&root, schema(), self.findings);
         directions::judge(root.get_ref(), schema(), self.findings);
-    }
-
-    /// The tables of a judged tree, with directions and presets written out.
-    fn tables(&mut self, mut root: Spanned<DeTable<'i>>) -> Option<File> {
+        if self.has_errors(first) {
+            return None;
+        }
         directions::expand(root.get_mut());
         match File::deserialize(toml::de::Deserializer::from(root)) {
             Ok(mut file) => {
                 let before = self.findings.len();
-                preset::expand(&mut file, self.findings);
-                read_traces(&mut file, self.captures, self.findings);
+                let (mut lists, findings) = self.lists();
+                preset::expand(&mut file, whole, &mut lists, findings);
+                read_traces(&mut file, &mut self.captures.texts, self.findings);
                 (!self.has_errors(before)).then_some(file)
             }
             Err(error) => {
@@ -385,16 +435,34 @@ impl<'i> Loader<'_, 'i> {
         }
     }
 
-    fn variant(&mut self, name: String, file: &File, tree: &Spanned<DeTable<'i>>, is_first: bool) -> Option<Variant> {
+    fn lists(&mut self) -> (Lists<'_>, &mut Vec<Diagnostic>) {
+        let folder = Path::new(self.name).parent().unwrap_or(Path::new(""));
+        (Lists { texts: &mut self.captures.texts, sources: self.sources, folder }, self.findings)
+    }
+
+    fn variant(&mut self, name: String, file: &mut File, tree: &Spanned<DeTable<'i>>, whole: bool, is_first: bool) -> Option<Variant> {
         let before = self.findings.len();
         if file.policy.0.is_empty() {
             self.findings.push(Diagnostic::error(0..0, "the file has no policy").help("add one: [policy.NAME] with a `rate`, and classes"));
         }
-        let policies: Vec<Option<Policy>> =
-            file.policy.0.iter().map(|(name, table)| Policy::resolve(name, table, None, self.findings)).collect();
-        for ((_, table), policy) in file.policy.0.iter().zip(&policies) {
+        let mut policies = Vec::with_capacity(file.policy.0.len());
+        for (name, table) in &mut file.policy.0 {
+            let complete = self.findings.len();
+            if !whole && preset::has_subscribers(table) {
+                let (mut lists, findings) = self.lists();
+                preset::complete(name, table, &mut lists, findings);
+            }
+            if self.has_errors(complete) {
+                continue;
+            }
+            let policy = Policy::resolve(name, table, None, self.findings);
             policy.iter().for_each(|policy| budget::judge(table, policy, self.findings));
+            if !whole {
+                (table.value.class, table.value.group) = (Vec::new(), Vec::new());
+            }
+            policies.push(policy);
         }
+        let file = &*file;
         let captures = &mut *self.captures;
         let simulation =
             Simulation::resolve(file, &policies, &mut |name, until_damage| captures.packets(name, until_damage), self.findings);
@@ -420,6 +488,9 @@ impl<'i> Loader<'_, 'i> {
         policies: &[Policy],
         simulation: Option<&Simulation>,
     ) -> Option<Vec<PolicyChange>> {
+        if file.change.is_empty() {
+            return Some(Vec::new());
+        }
         let mut tree = tree.clone();
         let mut before = policies.to_vec();
         let mut changes = Vec::new();
@@ -437,9 +508,8 @@ impl<'i> Loader<'_, 'i> {
                 self.findings.push(Diagnostic::warning(change.span.clone(), "this change comes after the end of the simulation"));
             }
             change.apply(tree.get_mut(), schema(), self.findings);
-            self.judge(&tree);
-            let judged = if self.has_errors(found) { None } else { self.tables(tree.clone()) };
-            let resolved = judged.and_then(|file| {
+            let judged = self.file(&tree, true);
+            let resolved = judged.filter(|_| !self.has_errors(found)).and_then(|file| {
                 let after = change::changed_policies(&change, &before, &file, self.findings)?;
                 let ports =
                     if simulation.is_some() { change::changed_ports(&change, &before, &after, &file, self.findings) } else { Vec::new() };

@@ -1,6 +1,7 @@
 //! The JSON Schema of scenario and policy files, derived from the tables of the loader.
 
 use crate::document::File;
+use crate::value::{LEAF, Leaf};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -9,7 +10,11 @@ use std::sync::OnceLock;
 /// The JSON Schema (draft 2020-12) for editors. Keys that begin with `x-` are for the reference and the loader.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(schema_of::<File>)
+    SCHEMA.get_or_init(|| {
+        let mut schema = schema_of::<File>();
+        allow_lists(&mut schema["$defs"]["RuleTable"]["properties"]);
+        schema
+    })
 }
 
 /// The schema of a kind of file.
@@ -17,6 +22,26 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     drop_null(&mut schema);
     schema
+}
+
+/// Keys of a value's schema that describe it, and do not say what is allowed.
+const DESCRIBING: [&str; 6] = [LEAF, "description", "default", "examples", "x-meanings", "title"];
+
+/// Allows a list of values wherever a rule has a single one.
+fn allow_lists(properties: &mut Value) {
+    let values = properties.as_object_mut().into_iter().flat_map(|properties| properties.values_mut());
+    for value in values.filter(|value| value[LEAF].as_str().is_some_and(|leaf| leaf != <bool as Leaf>::NAME)) {
+        let Value::Object(value) = value else { continue };
+        let keys: Vec<String> = value.keys().filter(|key| !DESCRIBING.contains(&key.as_str())).cloned().collect();
+        let mut single = serde_json::Map::new();
+        for key in keys {
+            // The loader and the reference read the range beside the description.
+            let constraint = if matches!(key.as_str(), "minimum" | "maximum") { value.get(&key).cloned() } else { value.remove(&key) };
+            single.extend(constraint.map(|constraint| (key, constraint)));
+        }
+        let list = serde_json::json!({ "type": "array", "items": single, "minItems": 1 });
+        value.insert("anyOf".to_owned(), serde_json::json!([single, list]));
+    }
 }
 
 /// Removes `null`: TOML has none, and an optional key may be absent.

@@ -113,13 +113,16 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
         let _ = writeln!(text, "  {}: {}", partition.name, buffer(&partition.buffer, partition.packets));
     }
     let _ = writeln!(text, "  link: {}", listed([scheduler, slots_of(policy, None), behind(policy)]));
-    let mut rows = Vec::new();
-    branches(policy, None, "  ", &mut rows);
+    let mut children = vec![Vec::new(); policy.groups.len() + 1];
+    let slot = |parent: Option<usize>| parent.map_or(0, |group| group + 1);
+    policy.groups.iter().enumerate().for_each(|(index, group)| children[slot(group.parent)].push(Member::Group(index)));
+    policy.classes.iter().enumerate().for_each(|(index, class)| children[slot(class.parent)].push(Member::Class(index)));
+    let mut rows = Vec::with_capacity(policy.groups.len() + policy.classes.len());
+    branches(policy, &children, 0, "  ", &mut rows);
     let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
     let count = rows.len();
-    rows.truncate(detail.of(count));
-    for (branch, remarks) in rows {
-        let _ = writeln!(text, "{}", format!("{branch:width$}  {remarks}").trim_end());
+    for (branch, member) in &rows[..detail.of(count)] {
+        let _ = writeln!(text, "{}", format!("{branch:width$}  {}", remarks_of(policy, *member)).trim_end());
     }
     text + &detail.rest(count, "groups and classes")
 }
@@ -146,27 +149,40 @@ fn own_buffer(partition: Option<&Partition>) -> String {
     partition.map_or(String::new(), |partition| format!("its own buffer: {}", buffer(&partition.buffer, partition.packets)))
 }
 
-/// The rows of the tree below `node`: the branch, and the text beside it.
-fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(String, String)>) {
-    let groups = policy.groups.iter().enumerate().filter(|(_, group)| group.parent == node).map(|(index, group)| (Some(index), Ok(group)));
-    let classes = policy.classes.iter().filter(|class| class.parent == node).map(|class| (None, Err(class)));
-    let children: Vec<(Option<usize>, Result<&Group, &Class>)> = groups.chain(classes).collect();
-    for (position, (index, child)) in children.iter().enumerate() {
-        let is_last = position + 1 == children.len();
+/// A row of the tree.
+#[derive(Clone, Copy)]
+enum Member {
+    Group(usize),
+    Class(usize),
+}
+
+/// The rows of the tree below a node, of which these are the children of all nodes: the branch, and what it is of.
+fn branches(policy: &Policy, children: &[Vec<Member>], node: usize, indent: &str, rows: &mut Vec<(String, Member)>) {
+    for (position, &child) in children[node].iter().enumerate() {
+        let is_last = position + 1 == children[node].len();
         let corner = if is_last { "└─" } else { "├─" };
         match child {
-            Ok(group) => {
-                let remarks = [share(&group.parameters, &group.guarantee), shape(&group.shape)];
-                let own = policy.partitions.iter().find(|partition| index.is_some_and(|index| partition.owner == Owner::Group(index)));
-                let remarks = remarks.into_iter().chain([slots_of(policy, *index), own_buffer(own)]);
-                rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
+            Member::Group(index) => {
+                let group = &policy.groups[index];
+                rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), child));
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
-                branches(policy, *index, &deeper, rows);
+                branches(policy, children, index + 1, &deeper, rows);
             }
-            Err(class) => {
-                rows.push((format!("{indent}{corner} {}", class.name), class_text(policy, class)));
-            }
+            Member::Class(index) => rows.push((format!("{indent}{corner} {}", policy.classes[index].name), child)),
         }
+    }
+}
+
+/// The text beside a branch.
+fn remarks_of(policy: &Policy, member: Member) -> String {
+    match member {
+        Member::Group(index) => {
+            let group = &policy.groups[index];
+            let own = policy.partitions.iter().find(|partition| partition.owner == Owner::Group(index));
+            let slots = slots_of(policy, Some(index));
+            listed([share(&group.parameters, &group.guarantee), shape(&group.shape), slots, own_buffer(own)])
+        }
+        Member::Class(index) => class_text(policy, &policy.classes[index]),
     }
 }
 
@@ -208,8 +224,7 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         (queues, Some(_)) => format!("{queues} connections"),
         (queues, None) if class.places => format!("places for {}", plural(queues as usize, "call")),
         (queues, None) => {
-            let is_sorted = |known: &tidegate_core::classifier::Class| known.name == class.name && known.spread == Spread::CodePoint;
-            let by = if policy.classifier().classes().iter().any(is_sorted) { " by code point" } else { "" };
+            let by = if class.spread == Spread::CodePoint { " by code point" } else { "" };
             format!("{queues} queues{by} ({})", class.queue_scheduler.name())
         }
     };

@@ -1,4 +1,4 @@
-//! Reads the text of a file.
+//! Reads the text of a file, aligns columns, matches names.
 
 use std::path::Path;
 
@@ -23,4 +23,41 @@ pub(crate) fn aligned(rows: &[Vec<String>], indent: usize) -> String {
         format!("{:indent$}{}\n", "", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// True if a name matches a pattern in which `*` stands for any characters.
+pub fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_pattern;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name, is) in [
+            ("*", "", true),
+            ("a*", "ab", true),
+            ("a*", "ba", false),
+            ("a*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a*a", "a", false),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "acb", false),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), is, "{pattern} {name}");
+        }
+    }
 }

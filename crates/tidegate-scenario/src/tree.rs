@@ -1,13 +1,11 @@
-//! Builds the scheduling tree of a policy: members, parameters, guarantees, and the resulting scheduler.
+//! Builds the scheduling tree of a policy: members, parameters and guarantees.
 
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::units::print_rate;
 use crate::value::At;
-use tidegate_core::packet::Flow;
-use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, Member as Built, Parameter, Setup};
-use tidegate_core::shaper::{Shaped, ShapingContract};
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::{BuildError, HierarchyError, Member as Built, Parameter};
 use tidegate_core::units::{Overhead, Rate};
 
 mod ceilings;
@@ -25,7 +23,7 @@ mod slots;
 pub(crate) use members::{Choice, Given, Leaf, Tree, uses};
 use members::{Member, PARAMETERS, chosen, slot};
 pub(crate) use parents::find_parents;
-pub(crate) use parts::Parts;
+pub(crate) use parts::{Parts, Refused};
 
 impl Tree {
     /// Builds the tree of members whose parents form no circle.
@@ -193,35 +191,6 @@ impl Tree {
         &self.group_guarantees[group]
     }
 
-    /// Builds the scheduler of a tree without errors.
-    ///
-    /// # Errors
-    /// Parameters that the scheduler itself refuses.
-    pub fn build(&self) -> Result<AnyScheduler, Diagnostic> {
-        let parts = self.parts();
-        if self.is_flat() { self.build_flat(&parts) } else { self.build_hierarchy(&parts) }
-    }
-
-    fn build_flat(&self, parts: &Parts) -> Result<AnyScheduler, Diagnostic> {
-        let root = &parts.nodes[0];
-        let setup = Setup { dwcs: root.dwcs, intserv: root.intserv, ..Setup::new(root.rate, self.longest) };
-        let given_of = |flow: Flow| &self.classes[parts.class_of_leaf[flow.index()]].given;
-        let contracts: Vec<Option<ShapingContract>> = parts.leaves.iter().map(|leaf| leaf.shape).collect();
-        let kind = root.scheduler;
-        let parameters: Vec<FlowParameters> =
-            parts.leaves.iter().map(|leaf| FlowParameters { shape: leaf.shape, ..leaf.parameters }).collect();
-        let scheduler = kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
-            self.refused(None, flow.map(|flow| Member::Class(parts.class_of_leaf[flow.index()])), parameter, problem)
-        })?;
-        if kind.shapes() || contracts.iter().all(Option::is_none) {
-            return Ok(scheduler);
-        }
-        let shaped = Shaped::new(scheduler, &contracts);
-        shaped
-            .map(|shaped| AnyScheduler::Shaped(Box::new(shaped)))
-            .map_err(|(flow, error)| Diagnostic::error(given_of(flow).at.clone(), format!("`shape`: {error}")))
-    }
-
     /// The names of the nodes, in the order in which the hierarchy has them: the link, groups, classes of several queues.
     pub fn node_names(&self) -> Vec<String> {
         let groups = self.order.iter().map(|&group| format!("group {}", self.groups[group].0.name));
@@ -229,14 +198,21 @@ impl Tree {
         std::iter::once(String::new()).chain(groups).chain(classes).collect()
     }
 
-    fn build_hierarchy(&self, parts: &Parts) -> Result<AnyScheduler, Diagnostic> {
-        let Parts { nodes, leaves, class_of_leaf, members, .. } = parts;
+    /// What a scheduler refuses of the parts of a tree without errors.
+    pub fn refused_parts(&self, parts: &Parts, refused: Refused) -> Diagnostic {
         let member_of = |built: Built| match built {
-            Built::Node(node) => members[node],
-            Built::Leaf(Flow(flow)) => Some(Member::Class(class_of_leaf[flow as usize])),
+            Built::Node(node) => parts.members[node],
+            Built::Leaf(leaf) => Some(Member::Class(parts.class(leaf.index()))),
         };
-        let hierarchy = Hierarchy::build(self.longest, nodes, leaves).map_err(|error| match error {
-            HierarchyError::Parameters { node, child, parameter, problem } => match members[node] {
+        match refused {
+            Refused::Flat(BuildError { flow, parameter, problem }) => {
+                self.refused(None, flow.and_then(|flow| member_of(Built::Leaf(flow))), parameter, problem)
+            }
+            Refused::Shape(flow, error) => {
+                let given = &self.classes[parts.class(flow.index())].given;
+                Diagnostic::error(given.at.clone(), format!("`shape`: {error}"))
+            }
+            Refused::Tree(HierarchyError::Parameters { node, child, parameter, problem }) => match parts.members[node] {
                 Some(Member::Class(class)) => {
                     let given = &self.classes[class].given;
                     Diagnostic::error(given.at.clone(), format!("the queues of class `{}`: `{}`: {problem}", given.name, parameter.name()))
@@ -244,13 +220,12 @@ impl Tree {
                 Some(Member::Group(group)) => self.refused(Some(group), child.and_then(member_of), parameter, problem),
                 None => self.refused(None, child.and_then(member_of), parameter, problem),
             },
-            HierarchyError::Shape(built, error) => {
+            Refused::Tree(HierarchyError::Shape(built, error)) => {
                 let at = member_of(built).map_or(self.rate.span.clone(), |member| self.given(member).at.clone());
                 Diagnostic::error(at, format!("`shape`: {error}"))
             }
-            other => self.rate.error(format!("the scheduling tree: {other}")),
-        })?;
-        Ok(AnyScheduler::Hierarchy(Box::new(hierarchy)))
+            Refused::Tree(other) => self.rate.error(format!("the scheduling tree: {other}")),
+        }
     }
 
     fn refused(&self, node: Option<usize>, child: Option<Member>, parameter: Parameter, problem: &str) -> Diagnostic {

@@ -1,8 +1,9 @@
 //! What a packet meets, and how policies differ.
 
+use std::collections::BTreeMap;
 use tidegate_core::classifier::{Header, Network, Transport};
 use tidegate_scenario::explain::{Difference, difference, met, print_header, print_rule};
-use tidegate_scenario::{Policy, parse_policies};
+use tidegate_scenario::{FileSet, Policy, parse_policies};
 
 const FILE: &str = r#"
 [policy.access]
@@ -30,7 +31,8 @@ weight = 1
 
 fn policy(text: &str, set: &[&str]) -> Policy {
     let set: Vec<String> = set.iter().map(|value| (*value).to_owned()).collect();
-    parse_policies("access.toml", text, &set).unwrap_or_else(|problems| panic!("{problems}")).policy(None).unwrap().clone()
+    let files = FileSet { name: "access.toml".to_owned(), text: text.into(), files: BTreeMap::new() };
+    parse_policies(&files, &set).unwrap_or_else(|problems| panic!("{problems}")).policy(None).unwrap().clone()
 }
 
 fn v4(source: u32, protocol: u8, dscp: u8, ports: (u16, u16)) -> Header {

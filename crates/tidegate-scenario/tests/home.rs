@@ -198,7 +198,7 @@ fn keys_without_their_preset_are_refused_once() {
         ("[policy.a]\nkind = \"subscribers\"\nrate = \"1 Mbit/s\"\n".into(), "policy `a` has one direction, and subscribers have two"),
         (
             SUBSCRIBERS.replace("\"bert\", addresses = [\"192.0.2.2\"]", "\"anna\", addresses = [\"192.0.2.3\"]"),
-            "`anna` is already the name of a class",
+            "another subscriber is named `anna` already",
         ),
         (SUBSCRIBERS.replace("192.0.2.2", "192.0.2.1"), "class `bert` can never be served"),
         (SUBSCRIBERS.replace("[\"192.0.2.2\"]", "[]"), "its `match` is empty"),

@@ -61,6 +61,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`[[policy.NAME.class]]`", "ClassTable"),
     ("`match` of a class", "RuleTable"),
     ("`[[policy.NAME.subscriber]]`", "SubscriberTable"),
+    ("`[[policy.NAME.plan]]`", "PlanTable"),
+    ("`[[policy.NAME.site]]`", "SiteTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),
     ("`dwcs` of a policy or a group", "DwcsTable"),
     ("`intserv` of a policy or a group", "IntServTable"),

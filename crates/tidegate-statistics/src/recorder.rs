@@ -64,6 +64,38 @@ impl ClassRecord {
     }
 }
 
+/// The classes of the policy that a port switches to, as its recorder numbers them. They can be prepared away from the packets.
+#[derive(Debug)]
+pub struct ExpectedClasses {
+    /// The number of classes that the recorder has.
+    known: usize,
+    added: Vec<ClassRecord>,
+    class_of: Vec<u32>,
+}
+
+impl ExpectedClasses {
+    /// The classes of `classifier`, for a recorder that has classes of these names, in its order.
+    pub fn new<'a>(names: impl Iterator<Item = &'a str>, classifier: &Classifier) -> ExpectedClasses {
+        let numbers: HashMap<&str, u32> = names.zip(0..).collect();
+        let known = numbers.len();
+        let mut added = Vec::new();
+        let mut number = |name: &str| {
+            numbers.get(name).copied().unwrap_or_else(|| {
+                added.push(ClassRecord::new(name));
+                (known + added.len() - 1) as u32
+            })
+        };
+        let of_class: Vec<u32> = classifier.classes().iter().map(|class| number(&class.name)).collect();
+        let class_of = (0..classifier.flows() as u32).map(|flow| of_class[classifier.class_of(Flow(flow))]).collect();
+        ExpectedClasses { known, added, class_of }
+    }
+
+    /// The names of those that the recorder has not had before.
+    pub fn added(&self) -> impl Iterator<Item = &str> {
+        self.added.iter().map(|class| class.name.as_str())
+    }
+}
+
 /// Records what happens at one port, per class. An observer: it never influences the port.
 #[derive(Clone, Debug)]
 pub struct PortRecorder {
@@ -130,15 +162,19 @@ impl PortRecorder {
     /// Prepares for a switch of the port to a policy with this classifier ([`Port::switch`](tidegate_core::port::Port::switch)). Classes of the same
     /// name continue.
     pub fn expect(&mut self, classifier: &Classifier) {
-        let known: HashMap<String, u32> = self.classes.iter().map(|class| class.name.clone()).zip(0..).collect();
-        let mut numbers = Vec::with_capacity(classifier.classes().len());
-        for class in classifier.classes() {
-            numbers.push(known.get(&class.name).copied().unwrap_or_else(|| {
-                self.classes.push(ClassRecord::new(&class.name));
-                self.classes.len() as u32 - 1
-            }));
+        let expected = ExpectedClasses::new(self.classes.iter().map(|class| class.name.as_str()), classifier);
+        self.expect_classes(expected);
+    }
+
+    /// The same with what has been prepared elsewhere. Returns false, and does nothing, if the recorder has got other classes since.
+    pub fn expect_classes(&mut self, expected: ExpectedClasses) -> bool {
+        let ExpectedClasses { known, mut added, class_of } = expected;
+        if known != self.classes.len() {
+            return false;
         }
-        self.next_class_of = (0..classifier.flows() as u32).map(|flow| numbers[classifier.class_of(Flow(flow))]).collect();
+        self.classes.append(&mut added);
+        self.next_class_of = class_of;
+        true
     }
 
     /// The port has switched to the policy that was expected.

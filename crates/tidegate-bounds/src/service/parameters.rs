@@ -124,6 +124,28 @@ impl Node {
     }
 }
 
+/// Rows of the children of one node that have been computed. A row costs a look at all children: thousands of children of a few kinds take a few.
+#[derive(Clone, Debug, Default)]
+pub struct KnownRows(Vec<(usize, Row)>);
+
+impl KnownRows {
+    /// The most rows that are kept: the latest.
+    const MOST: usize = 64;
+
+    /// The row of a child: that of one before that surely has the same, or what `compute` says.
+    pub fn row(&mut self, node: &Node, child: usize, compute: impl FnOnce() -> Row) -> Row {
+        if let Some((_, row)) = self.0.iter().find(|(other, _)| node.has_same_row(child, *other)) {
+            return row.clone();
+        }
+        let row = compute();
+        if self.0.len() == KnownRows::MOST {
+            self.0.remove(0);
+        }
+        self.0.push((child, row.clone()));
+        row
+    }
+}
+
 /// What a child is guaranteed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {

@@ -43,13 +43,12 @@ impl Service {
         let (reserved, table) = decide(policy, asked).map_err(|problem| bad(format!("error: {problem}")))?;
         let (Some(promise), Some(table)) = (reserved.promise, table) else { return Ok(reserved) };
         // Its rules are tried before all others.
-        let edit = edit::adding(&source.text, &source.set, Some(&policy.name), ("class", &table), Some("1"));
+        let edit = edit::adding(&source.files, &source.set, Some(&policy.name), ("class", &table), Some("1"));
         let edit = edit.map_err(|problem| bad(format!("error: {problem}")))?;
         let set = edit::with(source.set.clone(), &edit);
         let source = Source { set, ..source };
         // The policy that results has to guarantee the rate, as far as the policer lets packets come.
-        let scenario =
-            tidegate_scenario::parse_policies(&source.name, &source.text, &source.set).map_err(|problems| bad(problems.render(false)))?;
+        let scenario = tidegate_scenario::parse_policies(&source.files, &source.set).map_err(|problems| bad(problems.render(false)))?;
         let class =
             scenario.policy(Some(&policy.name)).ok().and_then(|policy| policy.classes.iter().find(|class| class.name == asked.name));
         if let Some(class) = class
@@ -80,7 +79,7 @@ impl Service {
         self.edit(How::default(), |source| {
             let edits = source.set.iter().filter_map(|edit| edit.split_once(".class")).map(|(policy, _)| policy);
             let policies = edits.filter_map(|policy| policy.strip_prefix("policy."));
-            let mut found = policies.filter_map(|policy| edit::removing(&source.text, &source.set, Some(policy), name).ok());
+            let mut found = policies.filter_map(|policy| edit::removing(&source.files, &source.set, Some(policy), name).ok());
             found.next().ok_or_else(|| format!("the class `{name}` is gone"))
         })
     }

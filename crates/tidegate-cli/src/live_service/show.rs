@@ -12,8 +12,8 @@ use tidegate_core::classifier::{Header, Network, Transport};
 use tidegate_core::packet::DropReason;
 use tidegate_core::units::Duration as Time;
 use tidegate_live::{ClassDelays, ClassVolumes};
-use tidegate_scenario::explain;
 use tidegate_scenario::policy::{Class, Policy};
+use tidegate_scenario::{explain, matches_pattern};
 use tidegate_statistics::{Delays, RecentDelays, Window};
 use tidegate_wire::{LinkType, parse};
 
@@ -230,7 +230,7 @@ fn groups(policy: &Policy, class: &Class) -> Vec<String> {
 
 /// True if a class is asked for.
 fn wanted(asked: &AskedClasses, name: &str) -> bool {
-    asked.names.as_deref().is_none_or(|pattern| matches(pattern, name))
+    asked.names.as_deref().is_none_or(|pattern| matches_pattern(pattern, name))
 }
 
 /// Cuts a list as asked, and says how many were left out.
@@ -257,19 +257,6 @@ fn recent(delays: &ClassDelays, window: Window) -> Option<DelayQuantiles> {
 fn dropped(class: &ClassVolumes) -> BTreeMap<String, Amount> {
     let by_reason = DropReason::ALL.iter().zip(class.dropped).filter(|(_, volume)| volume.packets > 0);
     by_reason.map(|(reason, volume)| (reason.name().to_owned(), amount(volume))).collect()
-}
-
-/// True if a name matches a pattern in which `*` stands for any characters.
-fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
 }
 
 /// The headers that are asked about.
@@ -314,28 +301,4 @@ fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
             vec![header(address, 0, sent), header(0, address, got)]
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns_match_whole_names() {
-        for (pattern, name, is) in [
-            ("*", "", true),
-            ("a*", "ab", true),
-            ("a*", "ba", false),
-            ("a*c", "abc", true),
-            ("a*c", "ac", true),
-            ("a*a", "a", false),
-            ("a*b*c", "a-b-c", true),
-            ("a*b*c", "acb", false),
-            ("abc", "abc", true),
-            ("abc", "abcd", false),
-            ("", "a", false),
-        ] {
-            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
-        }
-    }
 }

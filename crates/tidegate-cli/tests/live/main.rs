@@ -21,6 +21,7 @@ mod log;
 mod operator_walk;
 mod preset;
 mod service;
+mod subscribers;
 
 use command::{Live, notes, pings_pass};
 use raw::RawSocket;

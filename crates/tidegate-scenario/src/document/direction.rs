@@ -27,6 +27,14 @@ impl Direction {
         }
     }
 
+    /// That of two values which holds for it.
+    pub fn of_two<T>(self, down: T, up: T) -> T {
+        match self {
+            Direction::Down => down,
+            Direction::Up => up,
+        }
+    }
+
     /// The name of the policy of this direction.
     pub fn policy(self, name: &str) -> String {
         format!("{name}.{}", self.key())

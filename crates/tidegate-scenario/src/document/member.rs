@@ -1,14 +1,14 @@
 //! The tables of the members of a scheduling tree, classes and groups, exactly as they are written; see [`super`].
 
 use super::{
-    AqmTable, BufferTable, CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable,
-    ShapeTable,
+    AqmTable, BufferTable, CellContractTable, DwcsTable, Ignored, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable,
+    SetTable, ShapeTable, changes,
 };
 use crate::choice::{AqmName, HostFairnessName, LateName, SchedulerName, ServiceClassName, SpreadName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
 use crate::value::{At, Block, Bytes, Name, Or, Whole};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
@@ -29,12 +29,26 @@ pub struct MemberKeys<'a> {
     pub shape: &'a Option<Block<ShapeTable>>,
 }
 
+fn name_of_template(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<At<Name>>()
+}
+
 /// Adds the keys that classes and groups share. They cannot be a flattened table, which would lose the places of keys.
 macro_rules! member {
     ($(#[$meta:meta])* pub struct $table:ident { $($own:tt)* }) => {
         $(#[$meta])*
         pub struct $table {
             $($own)*
+            /// The template that it is filled from. Its own keys come on top.
+            #[serde(default, rename = "use")]
+            #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+            #[schemars(schema_with = "name_of_template", extend("default" = "none", "examples" = ["shop"]))]
+            pub template: Ignored,
+            /// The values of the holes of the template, by name.
+            #[serde(default)]
+            #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+            #[schemars(schema_with = "changes", extend("default" = "none", "examples" = [{ "rate": "5 Mbit/s" }]))]
+            pub with: Ignored,
             /// The group it hangs below.
             #[schemars(extend("default" = "the link"))]
             pub parent: Option<At<Name>>,

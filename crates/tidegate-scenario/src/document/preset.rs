@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::Rate;
 
-/// A subscriber of an access network, for `kind = "subscribers"`: what comes from its addresses or goes to them, at the rates of its plan.
+/// A subscriber of an access network, for `kind = "subscribers"`: what comes from its addresses or goes to them, at the rates that it has bought.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriberTable {
@@ -19,11 +19,47 @@ pub struct SubscriberTable {
     /// Its addresses or prefixes, IPv4 and IPv6.
     #[schemars(extend("examples" = [["192.0.2.7", "2001:db8:7::/48"]]))]
     pub addresses: Block<Vec<At<Prefix>>>,
-    /// The rate of its plan towards it.
+    /// Its rate towards it, if it has no plan.
+    #[schemars(extend("default" = "that of its plan", "examples" = ["100 Mbit/s"]))]
+    pub down: Option<At<Rate>>,
+    /// Its rate from it, if it has no plan.
+    #[schemars(extend("default" = "that of its plan", "examples" = ["20 Mbit/s"]))]
+    pub up: Option<At<Rate>>,
+    /// Its plan, in place of `down` and `up`.
+    #[schemars(extend("default" = "none", "examples" = ["gold"]))]
+    pub plan: Option<At<Name>>,
+    /// Its site.
+    #[schemars(extend("default" = "the link", "examples" = ["tower 3"]))]
+    pub site: Option<At<Name>>,
+}
+
+/// A plan of subscribers: the rates that they have bought.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanTable {
+    /// Its name.
+    #[schemars(extend("examples" = ["gold"]))]
+    pub name: At<Name>,
+    /// The rate towards a subscriber.
     #[schemars(extend("examples" = ["100 Mbit/s"]))]
     pub down: At<Rate>,
-    /// The rate of its plan from it.
+    /// The rate from a subscriber.
     #[schemars(extend("examples" = ["20 Mbit/s"]))]
+    pub up: At<Rate>,
+}
+
+/// A site of subscribers, such as a tower or a street: the group that its subscribers are in, shaped to rates of its own.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SiteTable {
+    /// Its name, which is that of the group.
+    #[schemars(extend("examples" = ["tower 3"]))]
+    pub name: At<Name>,
+    /// The rate towards its subscribers together.
+    #[schemars(extend("examples" = ["400 Mbit/s"]))]
+    pub down: At<Rate>,
+    /// The rate from its subscribers together.
+    #[schemars(extend("examples" = ["200 Mbit/s"]))]
     pub up: At<Rate>,
 }
 

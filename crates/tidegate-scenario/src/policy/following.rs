@@ -1,7 +1,7 @@
 //! A policy that follows another at a running port.
 
 use super::Policy;
-use tidegate_core::registry::AnyScheduler;
+use std::collections::HashMap;
 
 impl Policy {
     /// Why a port that runs `before` cannot take this policy while it runs, and what to do instead.
@@ -33,8 +33,7 @@ impl Policy {
 
     /// Lets the port of this policy continue that of `before`: nodes of the scheduling tree that have the same name go on.
     pub(crate) fn continue_from(&mut self, before: &Policy) {
-        if let AnyScheduler::Hierarchy(tree) = &mut self.setup.scheduler {
-            tree.continue_nodes(|node| before.nodes.iter().position(|name| *name == self.nodes[node]));
-        }
+        let places: HashMap<&str, usize> = before.nodes.iter().map(String::as_str).zip(0..).collect();
+        self.continued = self.nodes.iter().map(|node| places.get(node.as_str()).copied()).collect();
     }
 }

@@ -1,28 +1,34 @@
 //! `kind = "subscribers"`: an access network. Each subscriber is a class with FQ-CoDel, shaped to its plan, and the link is shared in proportion to the plans.
 //!
-//! With `tins` a subscriber is a group of that kind, and each of its tins a class.
+//! With `tins` a subscriber is a group of that kind, and each of its tins a class. A site is a group of its subscribers, shaped to its own rates.
 //!
 //! Packets of no subscriber are in the class `others`, which has a hundredth of the plans. All share one buffer, of which a queue has at most what its
 //! plan sends in four intervals of CoDel.
 
+use super::Lists;
 use super::classes::{class_named, fair, here, insert, scheduler, takes_the_rest};
 use super::size::{FAIR_BUFFER, longest_frame, size};
 use super::tins::Tin;
 use crate::choice::SchedulerName;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::document::{ClassTable, Direction, GroupTable, PolicyTable, RuleTable, ShapeTable, SubscriberTable};
+use crate::document::{ClassTable, Direction, GroupTable, PolicyTable, RuleTable, ShapeTable, SiteTable, SubscriberTable};
 use crate::header::Prefix;
 use crate::policy::overhead;
+use crate::simulation::report_duplicates;
 use crate::units::Limit;
 use crate::value::{At, Block, Bytes, Name, Whole};
+use bought::{Bought, Offers};
 use std::collections::HashSet;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::Parameter;
 use tidegate_core::units::Rate;
 
+mod bought;
+mod list;
+
 /// The most queues of a class, with which each of 20 flows at once has one to itself with 93 %, and the fewest.
-const QUEUES: (u64, u64) = (256, 16);
-/// The most queues that all classes are given, from 4,096 subscribers on.
+const QUEUES: (u64, u64) = (256, 8);
+/// The most queues that all classes are given, from 4,096 to 131,072 subscribers.
 const QUEUES_OF_ALL: u64 = 1 << 20;
 /// The burst of a shape in longest frames: enough to wait for its turn under WF2Q+ and to catch up.
 const BURST: u64 = 4;
@@ -32,90 +38,140 @@ const OTHERS: &str = "others";
 const OTHERS_PART: u64 = 100;
 
 /// Writes what the file leaves open.
-pub fn write(name: &str, table: &mut PolicyTable, at: &Span, findings: &mut Vec<Diagnostic>) {
+pub fn write(name: &str, table: &mut PolicyTable, at: &Span, lists: &mut Lists<'_>, findings: &mut Vec<Diagnostic>) {
     let Some(direction) = Direction::of(name) else {
         let finding = Diagnostic::error(at.clone(), format!("policy `{name}` has one direction, and subscribers have two"));
         findings.push(finding.help("give the policy `down` and `up`, like down = \"10 Gbit/s\", in place of `rate`"));
         return;
     };
-    let subscribers = std::mem::take(&mut table.subscriber);
-    if subscribers.is_empty() {
-        let finding = Diagnostic::error(at.clone(), format!("policy `{name}` has no subscriber"));
-        findings.push(finding.help("add [[policy.NAME.subscriber]], with a name, addresses and the rates of the plan"));
-        return;
-    }
-    let takes_weights = scheduler(table, subscribers.len() + 1, at).accepts().contains(&Parameter::Weight);
-    let longest_frame = longest_frame(table);
-    // Mistakes in the overhead are reported where the policy is built.
-    let wire = overhead(table, &mut Vec::new()).wire_length(u32::try_from(longest_frame).unwrap_or(u32::MAX / 64));
-    let burst = u64::from(wire) * BURST;
-    let classes = table.class.iter().map(|class| class.name.value.clone());
-    let written: HashSet<Name> = classes.chain(table.group.iter().map(|group| group.name.value.clone())).collect();
-    let queues = (QUEUES_OF_ALL / subscribers.len() as u64).clamp(QUEUES.1, QUEUES.0);
-    let queues = 1 << queues.ilog2();
-    let mut weights = 0u64;
-    for subscriber in &subscribers {
-        let plan = if direction == Direction::Down { &subscriber.down } else { &subscriber.up };
-        let weight = takes_weights.then(|| plan.value.bits_per_second().div_ceil(1000));
-        let member = Member { subscriber, direction, plan, burst, queues, weight, limit: size(plan.value, longest_frame, FAIR_BUFFER) };
-        match &table.tins {
-            None => member.class(&mut table.class, &written, at),
-            Some(tins) => {
-                let takes_weights = member.group(&mut table.group, &written, at);
-                for tin in Tin::all(tins.value) {
-                    member.tin(tin, takes_weights, &mut table.class, &written, at);
-                }
+    let before = findings.len();
+    let mut subscribers = std::mem::take(&mut table.subscriber);
+    if let Some(list) = &table.subscribers {
+        match lists.read(&list.0) {
+            Ok((text, base)) => subscribers.extend(list::read(&text, base, findings)),
+            Err(problem) => {
+                findings.push(list.error(problem).help("names are relative to the folder of the file that is read first"));
             }
         }
-        weights = weights.saturating_add(weight.unwrap_or(0));
     }
-    if !takes_the_rest(&table.class) {
-        let others = class_named(&mut table.class, here(Name(OTHERS.to_owned()), at));
-        if takes_weights && others.rate.is_none() {
-            others.weight.get_or_insert(here(Whole((weights / OTHERS_PART).clamp(1, u64::from(u32::MAX))), at));
+    if subscribers.is_empty() && findings.len() == before {
+        let finding = Diagnostic::error(at.clone(), format!("policy `{name}` has no subscriber"));
+        let help =
+            "add [[policy.NAME.subscriber]], with a name, addresses and the rates of the plan, or a list: subscribers = \"FILE.csv\"";
+        findings.push(finding.help(help));
+    }
+    report_duplicates(table.plan.iter().map(|plan| &plan.name), "plan", findings);
+    report_duplicates(table.site.iter().map(|site| &site.name), "site", findings);
+    report_duplicates(subscribers.iter().map(|subscriber| &subscriber.name), "subscriber", findings);
+    let (plans, sites) = (std::mem::take(&mut table.plan), std::mem::take(&mut table.site));
+    let offers = Offers::new(&plans, &sites);
+    let mut bought = Vec::with_capacity(subscribers.len());
+    for subscriber in &subscribers {
+        match offers.of(subscriber, direction) {
+            Ok(found) => bought.push(found),
+            Err(finding) => findings.push(finding),
         }
     }
+    if findings.len() > before {
+        return;
+    }
+    Writer::new(table, direction, subscribers.len(), at).write(&subscribers, &bought, &sites);
     fair(table, at);
 }
 
-/// The class of the file of this name, or a new one. Two subscribers of one name are two classes, which is reported where names are judged.
-fn written_or_new<'t>(classes: &'t mut Vec<Block<ClassTable>>, name: At<Name>, written: &HashSet<Name>) -> &'t mut ClassTable {
-    if written.contains(&name.value) {
-        return class_named(classes, name);
-    }
-    let place = insert(classes, name);
-    &mut classes[place].value
-}
-
-/// A subscriber in one direction, and what it is given.
-struct Member<'a> {
-    subscriber: &'a SubscriberTable,
+/// Writes the classes and groups of one direction.
+struct Writer<'a> {
+    table: &'a mut PolicyTable,
     direction: Direction,
-    plan: &'a At<Rate>,
+    at: &'a Span,
+    longest_frame: u64,
+    /// The burst of a shape, in bytes on the wire.
     burst: u64,
+    /// The queues of a subscriber.
     queues: u64,
-    /// Its weight, if the scheduler of the policy has weights.
-    weight: Option<u64>,
-    /// The most bytes of a queue.
-    limit: u64,
+    /// The names of classes and groups that the file itself has.
+    written: HashSet<Name>,
+    /// True if the scheduler of the link has weights.
+    takes_weights: bool,
 }
 
-impl Member<'_> {
-    /// Completes its class.
-    fn class(&self, classes: &mut Vec<Block<ClassTable>>, written: &HashSet<Name>, at: &Span) {
-        let class = written_or_new(classes, self.subscriber.name.clone(), written);
-        class.rules.get_or_insert_with(|| Block { value: self.rules(), span: self.subscriber.addresses.span.clone() });
-        class.shape.get_or_insert_with(|| self.shape());
-        if class.rate.is_none() {
-            class.weight = class.weight.take().or(self.weight());
-        }
-        self.fill(class, self.queues, at);
+impl<'a> Writer<'a> {
+    fn new(table: &'a mut PolicyTable, direction: Direction, subscribers: usize, at: &'a Span) -> Writer<'a> {
+        let takes_weights = scheduler(table, subscribers + 1, at).accepts().contains(&Parameter::Weight);
+        let longest_frame = longest_frame(table);
+        // Mistakes in the overhead are reported where the policy is built.
+        let wire = overhead(table, &mut Vec::new()).wire_length(u32::try_from(longest_frame).unwrap_or(u32::MAX / 64));
+        let classes = table.class.iter().map(|class| class.name.value.clone());
+        let written = classes.chain(table.group.iter().map(|group| group.name.value.clone())).collect();
+        let queues = 1 << (QUEUES_OF_ALL / subscribers as u64).clamp(QUEUES.1, QUEUES.0).ilog2();
+        Writer { table, direction, at, longest_frame, burst: u64::from(wire) * BURST, queues, written, takes_weights }
     }
 
-    /// Completes its group, below which its tins are. Returns true if they have weights.
-    fn group(&self, groups: &mut Vec<Block<GroupTable>>, written: &HashSet<Name>, at: &Span) -> bool {
-        let name = &self.subscriber.name;
-        let is_written = written.contains(&name.value);
+    fn write(&mut self, subscribers: &[Block<SubscriberTable>], bought: &[Bought<'_>], sites: &[Block<SiteTable>]) {
+        let mut weights = 0u64;
+        let mut count = |weight: Option<u64>| weights = weights.saturating_add(weight.unwrap_or(0));
+        let mut used = vec![false; sites.len()];
+        bought.iter().filter_map(|bought| bought.site).for_each(|site| used[site] = true);
+        let mut share_by_weight = vec![false; sites.len()];
+        for (index, site) in sites.iter().enumerate().filter(|(index, _)| used[*index]) {
+            let rate = self.direction.of_two(&site.down, &site.up);
+            let node = Node { name: &site.name, rate, parent: None, weight: weight(rate, self.takes_weights) };
+            count(node.weight);
+            share_by_weight[index] = self.group(&node);
+        }
+        for (subscriber, Bought { rate, site }) in subscribers.iter().zip(bought) {
+            let takes_weights = site.map_or(self.takes_weights, |site| share_by_weight[site]);
+            let parent = site.map(|site| &sites[site].name);
+            let node = Node { name: &subscriber.name, rate, parent, weight: weight(rate, takes_weights) };
+            if parent.is_none() {
+                count(node.weight);
+            }
+            match self.table.tins.as_ref().map(|tins| tins.value) {
+                None => self.class(&node, subscriber),
+                Some(tins) => {
+                    let takes_weights = self.group(&node);
+                    Tin::all(tins).iter().for_each(|tin| self.tin(tin, &node, subscriber, takes_weights));
+                }
+            }
+        }
+        if !takes_the_rest(&self.table.class) {
+            let others = class_named(&mut self.table.class, here(Name(OTHERS.to_owned()), self.at));
+            if self.takes_weights && others.rate.is_none() {
+                others.weight.get_or_insert(here(Whole((weights / OTHERS_PART).clamp(1, u64::from(u32::MAX))), self.at));
+            }
+        }
+    }
+
+    /// The class of the file of this name, or a new one.
+    fn class_of(&mut self, name: At<Name>) -> &mut ClassTable {
+        let classes = &mut self.table.class;
+        if self.written.contains(&name.value) {
+            return class_named(classes, name);
+        }
+        let place = insert(classes, name);
+        &mut classes[place].value
+    }
+
+    /// Completes the class of a subscriber.
+    fn class(&mut self, node: &Node<'_>, subscriber: &SubscriberTable) {
+        let (rules, shape, limit) = (self.rules(subscriber), self.shape(node.rate), self.limit(node));
+        let (queues, at) = (self.queues, self.at);
+        let class = self.class_of(node.name.clone());
+        class.rules.get_or_insert_with(|| Block { value: rules, span: subscriber.addresses.span.clone() });
+        class.shape.get_or_insert(shape);
+        class.parent = class.parent.take().or(node.parent.cloned());
+        if class.rate.is_none() {
+            class.weight = class.weight.take().or(node.weight());
+        }
+        class.queues.get_or_insert(here(Whole(queues), at));
+        class.limit.get_or_insert(here(limit, at));
+    }
+
+    /// Completes the group of a site, or of a subscriber with tins. Returns true if what is below it has weights.
+    fn group(&mut self, node: &Node<'_>) -> bool {
+        let (shape, at, name) = (self.shape(node.rate), self.at, node.name);
+        let groups = &mut self.table.group;
+        let is_written = self.written.contains(&name.value);
         let present = if is_written { groups.iter().position(|group| group.name.value == name.value) } else { None };
         let place = present.unwrap_or_else(|| {
             groups.push(Block { value: GroupTable { name: name.clone(), ..GroupTable::default() }, span: name.span.clone() });
@@ -123,38 +179,36 @@ impl Member<'_> {
         });
         let group = &mut groups[place].value;
         let scheduler = group.scheduler.get_or_insert(here(SchedulerName(SchedulerKind::Wf2qPlus), at)).value.0;
-        group.shape.get_or_insert_with(|| self.shape());
+        group.shape.get_or_insert(shape);
+        group.parent = group.parent.take().or(node.parent.cloned());
         if group.rate.is_none() {
-            group.weight = group.weight.take().or(self.weight());
+            group.weight = group.weight.take().or(node.weight());
         }
         scheduler.accepts().contains(&Parameter::Weight)
     }
 
-    /// Completes the class of one of its tins.
-    fn tin(&self, tin: &Tin, takes_weights: bool, classes: &mut Vec<Block<ClassTable>>, written: &HashSet<Name>, at: &Span) {
-        let SubscriberTable { name, addresses, .. } = self.subscriber;
-        let own = At { value: Name(format!("{} {}", name.0, tin.name)), span: name.span.clone() };
-        let class = written_or_new(classes, own, written);
-        let rules = || self.rules().iter().flat_map(|rule| tin.rules(rule, &rule.span)).collect();
-        class.rules.get_or_insert_with(|| Block { value: rules(), span: addresses.span.clone() });
-        class.parent.get_or_insert(name.clone());
+    /// Completes the class of one of the tins of a subscriber.
+    fn tin(&mut self, tin: &Tin, node: &Node<'_>, subscriber: &SubscriberTable, takes_weights: bool) {
+        let own = At { value: Name(format!("{} {}", node.name.0, tin.name)), span: node.name.span.clone() };
+        let rules = self.rules(subscriber).iter().flat_map(|rule| tin.rules(rule, &rule.span)).collect();
+        let (limit, queues, at) = (self.limit(node), (self.queues / 4).max(QUEUES.1), self.at);
+        let class = self.class_of(own);
+        class.rules.get_or_insert_with(|| Block { value: rules, span: subscriber.addresses.span.clone() });
+        class.parent.get_or_insert(node.name.clone());
         if takes_weights && class.rate.is_none() {
             class.weight.get_or_insert(here(Whole(tin.weight), at));
         }
-        self.fill(class, (self.queues / 4).max(QUEUES.1), at);
-    }
-
-    fn fill(&self, class: &mut ClassTable, queues: u64, at: &Span) {
         class.queues.get_or_insert(here(Whole(queues), at));
-        class.limit.get_or_insert(here(Limit::Bytes(self.limit), at));
+        class.limit.get_or_insert(here(limit, at));
     }
 
-    fn weight(&self) -> Option<At<Whole<1, { u32::MAX as u64 }>>> {
-        Some(At { value: Whole(self.weight?), span: self.plan.span.clone() })
+    /// The most bytes of a queue.
+    fn limit(&self, node: &Node<'_>) -> Limit {
+        Limit::Bytes(size(node.rate.value, self.longest_frame, FAIR_BUFFER))
     }
 
-    /// The rules of its packets.
-    fn rules(&self) -> Vec<Block<RuleTable>> {
+    /// The rules of the packets of a subscriber.
+    fn rules(&self, subscriber: &SubscriberTable) -> Vec<Block<RuleTable>> {
         let rule = |address: &At<Prefix>| {
             let end = Some(address.clone());
             let value = match self.direction {
@@ -163,13 +217,33 @@ impl Member<'_> {
             };
             Block { value, span: address.span.clone() }
         };
-        self.subscriber.addresses.iter().map(rule).collect()
+        subscriber.addresses.iter().map(rule).collect()
     }
 
-    fn shape(&self) -> Block<ShapeTable> {
-        let (rate, span) = (self.plan.clone(), self.plan.span.clone());
+    fn shape(&self, rate: &At<Rate>) -> Block<ShapeTable> {
+        let (rate, span) = (rate.clone(), rate.span.clone());
         let burst = Some(here(Bytes(self.burst), &span));
         let value = ShapeTable { rate, burst, maximum_burst: None, peak_rate: None, delay_variation_tolerance: None, bucket: None };
         Block { value, span }
     }
+}
+
+/// A subscriber or a site in one direction.
+struct Node<'a> {
+    name: &'a At<Name>,
+    rate: &'a At<Rate>,
+    parent: Option<&'a At<Name>>,
+    /// Its weight, if the scheduler above has weights.
+    weight: Option<u64>,
+}
+
+impl Node<'_> {
+    fn weight(&self) -> Option<At<Whole<1, { u32::MAX as u64 }>>> {
+        Some(At { value: Whole(self.weight?), span: self.rate.span.clone() })
+    }
+}
+
+/// The weight of a member that is shaped to `rate`, if it has one.
+fn weight(rate: &At<Rate>, takes_weights: bool) -> Option<u64> {
+    takes_weights.then(|| rate.value.bits_per_second().div_ceil(1000))
 }

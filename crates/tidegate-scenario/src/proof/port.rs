@@ -62,13 +62,13 @@ pub(super) fn queues(parts: &Parts, traffic: &Traffic<'_>) -> Vec<Vec<PortQueue>
     let rows = described.tree.rows(traffic.rate);
     let mut all: Vec<Vec<PortQueue>> = vec![Vec::new(); parts.places.len()];
     let mut last: Option<(Place, PortQueue)> = None;
-    for (leaf, &class) in parts.class_of_leaf.iter().enumerate() {
+    for leaf in 0..parts.leaves() {
         let place = described.places[leaf];
         let queue = match last.take() {
             Some((before, queue)) if before == place => queue,
             _ => queue(&members, &described, &rows, leaf),
         };
-        all[class].push(queue.clone());
+        all[parts.class(leaf)].push(queue.clone());
         last = Some((place, queue));
     }
     all

@@ -39,7 +39,7 @@ fn schedules_alike(one: &Policy, other: &Policy) -> bool {
         use SchedulerKind::{DeficitRoundRobin, Fifo, StrictPriority, WeightedRoundRobin};
         matches!(kind, Fifo | StrictPriority | WeightedRoundRobin | DeficitRoundRobin)
     };
-    let mut is_by_order = own.leaves.iter().all(|leaf| leaf.shape.is_none());
+    let mut is_by_order = own.of_class.iter().all(|leaf| leaf.shape.is_none());
     is_by_order &= own.nodes.iter().all(|node| node.shape.is_none() && knows_no_rate(node.scheduler));
     let without_rates = |nodes: &[NodeSpec]| {
         let mut nodes = nodes.to_vec();
@@ -51,7 +51,7 @@ fn schedules_alike(one: &Policy, other: &Policy) -> bool {
         nodes
     };
     has_same_lengths
-        && own.leaves == others.leaves
+        && (&own.of_class, &own.class_of_leaf) == (&others.of_class, &others.class_of_leaf)
         && without_rates(&own.nodes) == without_rates(&others.nodes)
         && (is_by_order || one.rate == other.rate)
 }

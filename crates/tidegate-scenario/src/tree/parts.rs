@@ -2,7 +2,11 @@
 
 use super::members::{Leaf, Member, Tree, slot};
 use std::collections::HashMap;
-use tidegate_core::scheduler::{FlowParameters, LeafSpec, Member as Built, NodeSpec};
+use tidegate_core::packet::Flow;
+use tidegate_core::policer::ContractError;
+use tidegate_core::registry::AnyScheduler;
+use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Setup};
+use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::Overhead;
 
 /// The nodes and leaves of a tree.
@@ -10,10 +14,10 @@ use tidegate_core::units::Overhead;
 pub(crate) struct Parts {
     /// The link first, then groups, every parent before its children, then classes of several queues.
     pub nodes: Vec<NodeSpec>,
-    /// The queues in the order of the port's flows.
-    pub leaves: Vec<LeafSpec>,
-    /// The class of each leaf.
-    pub class_of_leaf: Vec<usize>,
+    /// What all queues of a class are, by class.
+    pub of_class: Vec<LeafSpec>,
+    /// The class of each leaf, in the order of the port's flows.
+    pub class_of_leaf: Vec<u32>,
     /// The group or class of each node; `None` for the link.
     pub members: Vec<Option<Member>>,
     /// For each class, true if its queues are places for calls.
@@ -24,10 +28,57 @@ pub(crate) struct Parts {
     pub longest: u32,
 }
 
+/// Why the schedulers of a port cannot be built.
+pub(crate) enum Refused {
+    /// Of a port of one node.
+    Flat(BuildError),
+    /// A contract, at a port of one node.
+    Shape(Flow, ContractError),
+    /// Of a hierarchy.
+    Tree(HierarchyError),
+}
+
 impl Parts {
+    /// The scheduler of a port.
+    ///
+    /// # Errors
+    /// Parameters that a scheduler refuses.
+    pub fn scheduler(&self) -> Result<AnyScheduler, Refused> {
+        if self.nodes.len() > 1 {
+            let tree = Hierarchy::build_with(self.longest, &self.nodes, self.leaves(), |leaf| *self.leaf(leaf));
+            return tree.map(|tree| AnyScheduler::Hierarchy(Box::new(tree))).map_err(Refused::Tree);
+        }
+        let root = &self.nodes[0];
+        let setup = Setup { dwcs: root.dwcs, intserv: root.intserv, ..Setup::new(root.rate, self.longest) };
+        let leaves = || self.class_of_leaf.iter().map(|&class| &self.of_class[class as usize]);
+        let contracts: Vec<Option<ShapingContract>> = leaves().map(|leaf| leaf.shape).collect();
+        let parameters: Vec<FlowParameters> = leaves().map(|leaf| FlowParameters { shape: leaf.shape, ..leaf.parameters }).collect();
+        let scheduler = root.scheduler.build(&setup, &parameters).map_err(Refused::Flat)?;
+        if root.scheduler.shapes() || contracts.iter().all(Option::is_none) {
+            return Ok(scheduler);
+        }
+        let shaped = Shaped::new(scheduler, &contracts);
+        shaped.map(|shaped| AnyScheduler::Shaped(Box::new(shaped))).map_err(|(flow, error)| Refused::Shape(flow, error))
+    }
+
+    /// The number of leaves.
+    pub fn leaves(&self) -> usize {
+        self.class_of_leaf.len()
+    }
+
+    /// The class of a leaf.
+    pub fn class(&self, leaf: usize) -> usize {
+        self.class_of_leaf[leaf] as usize
+    }
+
+    /// A leaf.
+    pub fn leaf(&self, leaf: usize) -> &LeafSpec {
+        &self.of_class[self.class(leaf)]
+    }
+
     /// The group or class of a child of a node.
     pub(super) fn member(&self, child: Built) -> Member {
-        let of_leaf = |leaf: usize| Member::Class(self.class_of_leaf[leaf]);
+        let of_leaf = |leaf: usize| Member::Class(self.class(leaf));
         match child {
             // Every node but the link has a member.
             Built::Node(node) => self.members[node].unwrap_or(Member::Class(0)),
@@ -61,7 +112,7 @@ impl Tree {
             nodes.push(NodeSpec { dwcs: choice.options.dwcs, intserv: choice.options.intserv, shape: given.shape, ..node });
             members.push(Some(Member::Group(group)));
         }
-        let mut leaves = Vec::new();
+        let mut of_class = Vec::with_capacity(self.classes.len());
         let mut class_of_leaf = Vec::new();
         for (index, class) in self.classes.iter().enumerate() {
             let parent = index_of(class.given.parent);
@@ -75,10 +126,10 @@ impl Tree {
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }
-            leaves.resize(leaves.len() + queues as usize, leaf);
-            class_of_leaf.resize(leaves.len(), index);
+            of_class.push(leaf);
+            class_of_leaf.resize(class_of_leaf.len() + queues as usize, index as u32);
         }
         let places = self.classes.iter().map(|class| class.places).collect();
-        Parts { nodes, leaves, class_of_leaf, members, places, overhead: self.overhead, longest: self.longest }
+        Parts { nodes, of_class, class_of_leaf, members, places, overhead: self.overhead, longest: self.longest }
     }
 }

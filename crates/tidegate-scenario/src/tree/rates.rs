@@ -12,7 +12,7 @@ use crate::guarantee::{Ceiling, Guarantee, LeastRate};
 use crate::proof::{Members, Traffic};
 use tidegate_bounds::curve::{RateLatency, Service, TokenBucket};
 use tidegate_bounds::quantity::{NoBound, bits};
-use tidegate_bounds::service::{Node, Row, row};
+use tidegate_bounds::service::{KnownRows, Node, Row, row};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::ServiceClass;
 
@@ -123,15 +123,9 @@ impl Below<'_> {
         let node = self.members.node_of(self.number);
         let all = Sum::of(self.tree, self.children, 0..self.children.len());
         let waits = self.tree.waits_for_periods(self.node);
-        let mut last: Option<(usize, Row)> = None;
+        let mut known = KnownRows::default();
         let of_child = |(position, &child): (usize, &Member)| {
-            // A row costs a look at all children: thousands of equal ones take one.
-            let row = || {
-                let same = last.take().filter(|(other, _)| node.has_same_row(position, *other));
-                let row = same.map_or_else(|| row(&node, curve, position), |(_, row)| row);
-                last = Some((position, row.clone()));
-                row
-            };
+            let row = || known.row(&node, position, || row(&node, curve, position));
             let share = self.share(&node, row, position);
             if waits {
                 return vec![share];

@@ -149,18 +149,31 @@ impl Hierarchy<AnyScheduler> {
     /// # Errors
     /// [`HierarchyError`] names the first member that is wrong.
     pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
+        Hierarchy::build_with(longest_packet, nodes, leaves.len(), |leaf| leaves[leaf])
+    }
+
+    /// As [`Hierarchy::build`], for a number of leaves, each of which `leaf` names. Thousands of equal leaves then need no list.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::build`].
+    pub fn build_with(
+        longest_packet: u32,
+        nodes: &[NodeSpec],
+        leaves: usize,
+        leaf: impl Fn(usize) -> LeafSpec,
+    ) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
         if nodes.first().is_none_or(|root| root.parent.is_some()) {
             return Err(HierarchyError::NoRoot);
         }
         let vacant = nodes.iter().fold(0usize, |sum, node| sum.saturating_add(node.capacity));
-        if vacant.saturating_add(nodes.len() + leaves.len()) > 1 << 31 {
+        if vacant.saturating_add(nodes.len() + leaves) > 1 << 31 {
             return Err(HierarchyError::TooMany);
         }
-        let below = children_of(nodes, leaves)?;
-        let mut tree = without_schedulers(nodes, leaves, vacant)?;
+        let below = children_of(nodes, leaves, &leaf)?;
+        let mut tree = without_schedulers(nodes, leaves, &leaf, vacant)?;
         let member = |child: u32| match (child as usize).checked_sub(nodes.len()) {
             None => Member::Node(child as usize),
-            Some(leaf) => Member::Leaf(Flow(leaf as u32)),
+            Some(flow) => Member::Leaf(Flow(flow as u32)),
         };
         for (index, (spec, children)) in nodes.iter().zip(&below).enumerate() {
             if children.is_empty() && spec.capacity == 0 {
@@ -172,7 +185,7 @@ impl Hierarchy<AnyScheduler> {
                 tree.members[child as usize].place = place as u32;
                 let given = match member(child) {
                     Member::Node(node) => nodes[node].parameters,
-                    Member::Leaf(flow) => leaves[flow.index()].parameters,
+                    Member::Leaf(flow) => leaf(flow.index()).parameters,
                 };
                 parameters.push(FlowParameters { shape: None, ..given });
             }
@@ -205,23 +218,28 @@ impl Hierarchy<AnyScheduler> {
 }
 
 /// The members below each node, nodes before leaves.
-fn children_of(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Vec<Vec<u32>>, HierarchyError> {
+fn children_of(nodes: &[NodeSpec], leaves: usize, leaf: &impl Fn(usize) -> LeafSpec) -> Result<Vec<Vec<u32>>, HierarchyError> {
     let mut below: Vec<Vec<u32>> = alloc::vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate().skip(1) {
         let parent = node.parent.filter(|&parent| parent < index).ok_or(HierarchyError::Parent(Member::Node(index)))?;
         below[parent].push(index as u32);
     }
-    for (index, leaf) in leaves.iter().enumerate() {
-        let children = below.get_mut(leaf.parent).ok_or(HierarchyError::Parent(Member::Leaf(Flow(index as u32))))?;
+    for index in 0..leaves {
+        let children = below.get_mut(leaf(index).parent).ok_or(HierarchyError::Parent(Member::Leaf(Flow(index as u32))))?;
         children.push((nodes.len() + index) as u32);
     }
     Ok(below)
 }
 
 /// The tables of a tree whose members are shaped but do not know of each other yet. The last leaves, `vacant` of them, are not in the tree.
-fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec], vacant: usize) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
+fn without_schedulers(
+    nodes: &[NodeSpec],
+    leaves: usize,
+    leaf: &impl Fn(usize) -> LeafSpec,
+    vacant: usize,
+) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
     let nothing = Head { length: 0, number: 0, arrival: Time::ZERO, colour: Colour::Green };
-    let count = nodes.len() + leaves.len() + vacant;
+    let count = nodes.len() + leaves + vacant;
     let mut members = Vec::with_capacity(count);
     // Room for every member: any may be given a contract later.
     let mut allowances = Vec::with_capacity(count);
@@ -237,7 +255,7 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec], vacant: usize) ->
         vacant: false,
     };
     let node_shapes = nodes.iter().enumerate().map(|(index, node)| (Member::Node(index), node.shape));
-    let leaf_shapes = leaves.iter().enumerate().map(|(index, leaf)| (Member::Leaf(Flow(index as u32)), leaf.shape));
+    let leaf_shapes = (0..leaves).map(|index| (Member::Leaf(Flow(index as u32)), leaf(index).shape));
     for (member, shape) in node_shapes.chain(leaf_shapes) {
         let mut allowance = UNSHAPED;
         if let Some(contract) = shape {

@@ -67,7 +67,7 @@ impl State {
         }
         for &member in &members.below[0] {
             let rank = if root == SchedulerKind::StrictPriority { members.parameters(member).priority.unwrap_or(0) } else { 0 };
-            members.leaves_below(member).into_iter().for_each(|leaf| state.ranks[policy.parts.class_of_leaf[leaf]] = rank);
+            members.leaves_below(member).into_iter().for_each(|leaf| state.ranks[policy.parts.class(leaf)] = rank);
             if members.is_held(member) {
                 state.held = Some(state.held.map_or(rank, |least| least.min(rank)));
             }

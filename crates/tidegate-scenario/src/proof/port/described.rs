@@ -32,7 +32,7 @@ pub(super) struct Described {
 impl Described {
     /// Describes a port.
     pub(super) fn of(members: &Members<'_>) -> Described {
-        let leaves = members.parts.leaves.len();
+        let leaves = members.parts.leaves();
         let tree = Tree { nodes: Vec::new() };
         let mut described =
             Described { tree, above: Vec::new(), of: Vec::new(), places: vec![Place::default(); leaves], reasons: vec![None; leaves] };

@@ -38,16 +38,16 @@ pub(crate) struct Members<'a> {
 
 impl<'a> Members<'a> {
     pub(crate) fn of(parts: &'a Parts, traffic: &'a Traffic<'a>) -> Members<'a> {
-        let Parts { nodes, leaves, class_of_leaf, .. } = parts;
+        let Parts { nodes, class_of_leaf, .. } = parts;
         let mut below = vec![Vec::new(); nodes.len()];
         for (index, node) in nodes.iter().enumerate() {
             node.parent.into_iter().for_each(|parent| below[parent].push(Below::Node(index)));
         }
-        leaves.iter().enumerate().for_each(|(index, leaf)| below[leaf.parent].push(Below::Leaf(index)));
+        (0..parts.leaves()).for_each(|index| below[parts.leaf(index).parent].push(Below::Leaf(index)));
         let mut count = vec![0; parts.places.len()];
-        let number = |&class: &usize| {
-            count[class] += 1;
-            count[class] - 1
+        let number = |&class: &u32| {
+            count[class as usize] += 1;
+            count[class as usize] - 1
         };
         let queue_of_leaf = class_of_leaf.iter().map(number).collect();
         let longest = 8 * u64::from(parts.longest);
@@ -70,7 +70,7 @@ impl<'a> Members<'a> {
 
     /// The place among the children of the link of a class with one queue.
     pub(crate) fn position_of(&self, class: usize) -> Option<usize> {
-        self.below[0].iter().position(|member| matches!(*member, Below::Leaf(leaf) if self.parts.class_of_leaf[leaf] == class))
+        self.below[0].iter().position(|member| matches!(*member, Below::Leaf(leaf) if self.parts.class(leaf) == class))
     }
 
     pub(super) fn node(&self, node: usize) -> &NodeSpec {
@@ -78,7 +78,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn leaf(&self, leaf: usize) -> &LeafSpec {
-        &self.parts.leaves[leaf]
+        self.parts.leaf(leaf)
     }
 
     /// The leaves below a member, or the leaf itself.
@@ -104,7 +104,7 @@ impl<'a> Members<'a> {
     }
 
     fn class_and_queue(&self, leaf: usize) -> (usize, u32) {
-        (self.parts.class_of_leaf[leaf], self.queue_of_leaf[leaf])
+        (self.parts.class(leaf), self.queue_of_leaf[leaf])
     }
 
     /// The queue of a leaf, if it is in use.
@@ -136,7 +136,7 @@ impl<'a> Members<'a> {
     }
 
     fn is_place(&self, leaf: usize) -> bool {
-        self.parts.places[self.parts.class_of_leaf[leaf]]
+        self.parts.places[self.parts.class(leaf)]
     }
 
     /// True if the scheduler of a node keeps the contracts of its children itself: a port of one node, without a shaper around it.

@@ -29,7 +29,7 @@ fn flat(root: &str, classes: &[&str]) -> Policy {
 
 /// What queues are guaranteed if each class sends this burst in bits and rate, in frames of these lengths.
 fn guaranteed(policy: &Policy, sends: &[Option<(u64, u64)>], lengths: Lengths) -> Vec<Vec<PortQueue>> {
-    let first = policy.parts.leaves.len() as u32;
+    let first = policy.parts.leaves() as u32;
     let traffic = Traffic {
         rate: policy.rate.bits_per_second(),
         arrival: &|class, _| match sends.get(class).copied().flatten() {

@@ -1,0 +1,65 @@
+//! A list of subscribers: it travels with the policy file through the control socket, and a hang-up reads it again.
+
+use crate::command::{Live, pings_pass};
+use crate::control::{refused, told};
+use crate::topology::Topology;
+use std::fmt::Write;
+use std::fs;
+
+const POLICY: &str = r#"
+include = ["plans.toml"]
+[policy.isp]
+kind = "subscribers"
+down = "1 Gbit/s"
+up = "1 Gbit/s"
+subscribers = "list.csv"
+"#;
+const PLANS: &str = "[[policy.isp.plan]]\nname = \"plan\"\ndown = \"50 Mbit/s\"\nup = \"10 Mbit/s\"\n";
+
+fn list(subscribers: u32) -> String {
+    let mut list = "id,addresses,plan\n".to_owned();
+    for number in 0..subscribers {
+        let _infallible = writeln!(list, "house {number},10.77.{}.{},plan", number / 250, number % 250);
+    }
+    list
+}
+
+#[test]
+fn a_list_is_sent_with_the_file_and_read_again_at_a_hang_up() {
+    let [folder, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [socket, policy, subscribers] = ["control", "isp.toml", "list.csv"].map(|name| folder.path().join(name));
+    fs::write(&policy, POLICY).unwrap();
+    fs::write(&subscribers, list(300)).unwrap();
+    fs::write(folder.path().join("plans.toml"), PLANS).unwrap();
+    let topology = Topology::new();
+    let mut live = Live::start_policy(&topology, &policy, &format!("--in tgb --out tgc --control {}", socket.display()));
+    pings_pass(&topology);
+    let classes = |changed: &serde_json::Value, key: &str| changed["applied"]["directions"][0][key].as_array().unwrap().len();
+    assert_eq!(told(&socket, &["status"])["status"]["directions"][0]["classes"], 301);
+
+    // The bridge knows nothing of this folder.
+    let other = elsewhere.path().join("isp.toml");
+    fs::write(&other, POLICY).unwrap();
+    fs::write(elsewhere.path().join("list.csv"), list(310)).unwrap();
+    let message = refused(&socket, 2, &["apply", other.to_str().unwrap()]);
+    assert!(message.contains("plans.toml cannot be opened") && message.contains("isp.toml:2:12"), "{message}");
+    fs::write(elsewhere.path().join("plans.toml"), PLANS.replace("10 Mbit/s", "12 Mbit/s")).unwrap();
+    let applied = told(&socket, &["apply", other.to_str().unwrap()]);
+    // The class of what is no subscriber's has a hundredth of the plans, and changes with them.
+    assert_eq!((classes(&applied, "added"), classes(&applied, "changed")), (10, 301), "{applied}");
+    // Values are set in what was sent.
+    let set = told(&socket, &["set", "policy.isp.plan.plan.up=\"20 Mbit/s\""]);
+    assert_eq!(classes(&set, "changed"), 311, "{set}");
+    pings_pass(&topology);
+
+    fs::write(&subscribers, list(299)).unwrap();
+    live.signal(libc::SIGHUP);
+    live.log_until("SIGHUP: tgb -> tgc: 0 classes added, 11 removed, 300 changed");
+    fs::write(&subscribers, list(299) + "house 0,10.1.0.1,plan\n").unwrap();
+    live.signal(libc::SIGHUP);
+    live.log_until("another subscriber is named `house 0` already");
+    pings_pass(&topology);
+    assert_eq!(told(&socket, &["status"])["status"]["directions"][0]["classes"], 300);
+    live.signal(libc::SIGTERM);
+    assert_eq!(live.wait().code, Some(0));
+}
