@@ -377,8 +377,8 @@ fn amount(volume: Volume) -> Amount {
 
 /// What is new in a source, in words of its edits.
 fn what_changed(before: &Source, after: &Source) -> String {
-    if after.text != before.text {
-        return format!("apply {}", after.name);
+    if after.files != before.files {
+        return format!("apply {}", after.files.name);
     }
     let new = |edits: &[String], known: &[String]| edits.iter().find(|edit| !known.contains(edit)).cloned();
     match (new(&after.set, &before.set), new(&before.set, &after.set)) {

@@ -59,7 +59,7 @@ fn a_list_is_the_subscribers_that_could_have_been_written() {
         |scenario: &Scenario| scenario.variants[0].policies.iter().map(|policy| format!("{:?}", policy.setup())).collect::<Vec<_>>();
     assert!(setups(&listed) == setups(&written));
     // Line ends of Unix, and no mark of the byte order.
-    assert_eq!(described(&read(FILE, &LIST.replace('\r', "").replace('\u{feff}', "")).unwrap()), described(&listed));
+    assert_eq!(described(&read(FILE, &LIST.replace(['\r', '\u{feff}'], "")).unwrap()), described(&listed));
 }
 
 /// A site is a group that could have been written, and shares by plans below.

@@ -146,6 +146,10 @@ fn columns_of(row: &Row<'_>, findings: &mut Vec<Diagnostic>) -> Option<Columns> 
             findings.push(finding.help("remove one of them"));
         }
     }
+    if findings.len() > before {
+        // A column that is misspelt is not missing as well.
+        return None;
+    }
     for column in [Column::Id, Column::Addresses].into_iter().filter(|&column| places[column as usize].is_none()) {
         let finding = Diagnostic::error(row.span(), format!("the list of subscribers lacks the column `{}`", column.name()));
         findings.push(finding.help("`id` names a subscriber, and `addresses` are its addresses or prefixes, separated by spaces"));
