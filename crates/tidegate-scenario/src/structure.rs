@@ -152,11 +152,13 @@ impl Judge<'_> {
         if meant.is_empty() {
             meant.extend(closest(name, free()));
         }
-        let given = known_elsewhere(name, keys.iter().copied()).into_iter().chain(closest(name, keys.iter().copied())).next();
-        self.findings.push(match (meant.is_empty(), given) {
-            (false, _) => finding.help(format!("did you mean {}?", alternatives(meant))),
-            (true, Some(given)) => finding.help(format!("`{given}` is given already")),
-            (true, None) => finding.help(format!("known here: {}", alternatives(keys).replace(" or ", " and "))),
+        let given = known_elsewhere(name, keys.iter().copied()).into_iter().next();
+        let slip = closest(name, keys.iter().copied());
+        self.findings.push(match (meant.is_empty(), given, slip) {
+            (false, ..) => finding.help(format!("did you mean {}?", alternatives(meant))),
+            (true, Some(given), _) => finding.help(format!("`{given}` is given already")),
+            (true, None, Some(slip)) => finding.help(format!("did you mean `{slip}`? It is given already")),
+            (true, None, None) => finding.help(format!("known here: {}", alternatives(keys).replace(" or ", " and "))),
         });
     }
 }

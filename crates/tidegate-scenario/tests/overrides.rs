@@ -94,7 +94,7 @@ fn policies_are_found_by_name_or_because_there_is_one() {
     let scenario = quickstart(&[]).unwrap();
     assert_eq!(scenario.policy(Some("plain")).unwrap().name, "plain");
     assert!(scenario.policy(None).unwrap_err().ends_with("has several policies; name one of `fair` or `plain`"));
-    assert!(scenario.policy(Some("fare")).unwrap_err().ends_with("has no policy `fare`; did you mean `fair`?"));
+    assert!(scenario.policy(Some("fiar")).unwrap_err().ends_with("has no policy `fiar`; did you mean `fair`?"));
 }
 
 #[test]
