@@ -2,15 +2,17 @@
 //!
 //! Lines are lost if they cannot be written: on a stopped terminal, a pipe that is not read, a full disk or a closed descriptor. `live` passes
 //! its lines to a thread ([`in_background`]) and never waits. Other commands write them, and wait up to 500 ms. Control characters are printed
-//! as escapes, except by [`styled`].
+//! as escapes, except by [`styled`]. For journald every line begins with its priority.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 pub use tidegate_scenario::diagnostic::printable;
 
@@ -28,6 +30,13 @@ static BACKGROUND: Mutex<Option<(SyncSender<String>, Receiver<()>)>> = Mutex::ne
 
 /// The number of lines lost: the queue was full, or the line could not be written.
 static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// True if journald reads standard error: its device and inode are those that systemd names (systemd.exec(5), `JOURNAL_STREAM`).
+static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
+    let Ok(named) = std::env::var("JOURNAL_STREAM") else { return false };
+    let file = std::io::stderr().as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
+    file.is_ok_and(|file| named == format!("{}:{}", file.dev(), file.ino()))
+});
 
 /// Writes a line, its control characters as escapes.
 pub fn line(text: &str) {
@@ -91,8 +100,24 @@ fn write_or_count(text: &str, limit: Duration) {
     }
 }
 
+/// The text with a priority before each line, as journald reads it (sd-daemon(3)): 3 for errors, 4 for warnings, 6 for the rest. Lines that follow an error or
+/// a warning in one text belong to it.
+fn with_priorities(text: &str) -> String {
+    let mut priority = 6;
+    let prioritised = |line: &str| {
+        if line.starts_with("error") {
+            priority = 3;
+        } else if line.starts_with("warning") {
+            priority = 4;
+        }
+        format!("<{priority}>{line}")
+    };
+    text.split_inclusive('\n').map(prioritised).collect()
+}
+
 /// Writes `text`, and waits at most `limit` each time there is no room. False if a part was not written.
 fn write(text: &str, limit: Duration) -> bool {
+    let text = if *IS_JOURNAL { Cow::Owned(with_priorities(text)) } else { Cow::Borrowed(text) };
     // Without the lock of the standard library, which a stalled writer would hold and a panic's message needs.
     let stderr = std::io::stderr();
     let Ok(descriptor) = stderr.as_fd().try_clone_to_owned() else { return false };
@@ -110,4 +135,18 @@ fn write(text: &str, limit: Duration) -> bool {
 
 fn background() -> MutexGuard<'static, Option<(SyncSender<String>, Receiver<()>)>> {
     BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_priorities;
+
+    #[test]
+    fn every_line_has_the_priority_of_its_message() {
+        assert_eq!(with_priorities("carrying packets\n"), "<6>carrying packets\n");
+        assert_eq!(with_priorities("warning: odd\n --> a.toml:1:1\n"), "<4>warning: odd\n<4> --> a.toml:1:1\n");
+        let text = "error[x]: no\n\nwarning: odd\n  help\nerror: no";
+        assert_eq!(with_priorities(text), "<3>error[x]: no\n<3>\n<4>warning: odd\n<4>  help\n<3>error: no");
+        assert_eq!(with_priorities(""), "");
+    }
 }

@@ -252,6 +252,25 @@ fn what_came_late_and_twice_is_said() {
     assert!(expect(0, &["bounds", &folder.path("disturbed.toml")]).contains("packets pass its link late or twice"));
 }
 
+/// systemd names the device and the inode of the stream that journald reads.
+#[test]
+fn lines_for_journald_begin_with_their_priority() {
+    let folder = Folder::new("journal");
+    let bad = folder.file("bad.toml", "[policy.p]\nrate = 5\n");
+    let log_of = |is_journal: bool| {
+        let log = fs::File::create(folder.path("log")).unwrap();
+        let file = std::os::unix::fs::MetadataExt::ino(&log.metadata().unwrap());
+        let device = std::os::unix::fs::MetadataExt::dev(&log.metadata().unwrap());
+        let stream = format!("{device}:{}", if is_journal { file } else { file + 1 });
+        let ended = command(&["check", &bad]).env("JOURNAL_STREAM", stream).stderr(log).status().unwrap();
+        assert_eq!(ended.code(), Some(2));
+        fs::read_to_string(folder.path("log")).unwrap()
+    };
+    let (lines, plain) = (log_of(true), log_of(false));
+    assert!(plain.starts_with("error: ") && plain.contains("bad.toml:2:8"), "{plain}");
+    assert_eq!(lines, plain.lines().map(|line| format!("<3>{line}\n")).collect::<String>());
+}
+
 #[test]
 fn a_broken_promise_ends_with_1() {
     let table = expect(1, &["run", "scenarios/quickstart.toml", "--variant", "without the policy"]);
