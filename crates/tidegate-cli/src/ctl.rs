@@ -148,6 +148,9 @@ enum Command {
         /// The DSCP, as a number
         #[arg(long, value_name = "DSCP", conflicts_with = "frame", value_parser = clap::value_parser!(u8).range(0..64))]
         dscp: Option<u8>,
+        /// The length of the frame in bytes, 1514 if it is left out
+        #[arg(long, value_name = "BYTES", conflicts_with = "frame")]
+        length: Option<u32>,
     },
 }
 
@@ -283,12 +286,13 @@ fn request(command: &Command) -> Result<Request, Failure> {
         Command::Capture(_) => unreachable!("a capture asks more than once"),
         Command::Confirm => Request::Confirm,
         Command::Rollback => Request::Rollback,
-        Command::Why { address, frame, protocol, port, dscp } => Request::Why(AskedWhy {
+        Command::Why { address, frame, protocol, port, dscp, length } => Request::Why(AskedWhy {
             address: address.clone(),
             frame: frame.clone(),
             protocol: address.is_some().then_some(*protocol),
             port: *port,
             dscp: *dscp,
+            length: *length,
         }),
     })
 }

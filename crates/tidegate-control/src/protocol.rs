@@ -209,6 +209,9 @@ pub struct AskedWhy {
     /// With `address`: the DSCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
+    /// With `address`: the length of the frame in bytes; 1514 if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u32>,
 }
 
 /// A line from the server: an answer or an error.

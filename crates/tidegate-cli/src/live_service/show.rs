@@ -259,6 +259,9 @@ fn dropped(class: &ClassVolumes) -> BTreeMap<String, Amount> {
     by_reason.map(|(reason, volume)| (reason.name().to_owned(), amount(volume))).collect()
 }
 
+/// The length of Ethernet's longest frame without a tag, in bytes.
+const LONGEST_USUAL_FRAME: u32 = 1514;
+
 /// The headers that are asked about.
 fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
     if let Some(frame) = &asked.frame {
@@ -276,15 +279,18 @@ fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
     let transport = |ports: (u16, u16)| {
         let protocol = asked.protocol.unwrap_or(6);
         let dscp = asked.dscp.unwrap_or(0) & 63;
-        let ports = matches!(protocol, 6 | 17 | 33 | 132 | 136).then_some(ports);
-        Transport { dscp, protocol, ports, ..Transport::default() }
+        let ports = Transport::has_ports(protocol).then_some(ports);
+        let tcp_flags = (protocol == Transport::TCP).then_some(Transport::ACK);
+        Transport { dscp, protocol, ports, tcp_flags, ..Transport::default() }
     };
     let other = asked.port.unwrap_or(0);
+    let length = asked.length.unwrap_or(LONGEST_USUAL_FRAME);
     let (sent, got) = (transport((0, other)), transport((other, 0)));
     Ok(match address {
         std::net::IpAddr::V4(address) => {
             let address = address.to_bits();
             let header = |source, destination, transport| Header {
+                length,
                 ethernet_type: 0x0800,
                 network: Network::V4 { source, destination, transport },
                 ..Header::default()
@@ -294,6 +300,7 @@ fn headers(asked: &AskedWhy) -> Result<Vec<Header>, Refusal> {
         std::net::IpAddr::V6(address) => {
             let address = address.to_bits();
             let header = |source, destination, transport| Header {
+                length,
                 ethernet_type: 0x86dd,
                 network: Network::V6 { source, destination, transport },
                 ..Header::default()

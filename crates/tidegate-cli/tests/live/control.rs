@@ -92,7 +92,7 @@ fn a_bridge_is_changed_under_traffic_and_loses_nothing() {
     assert_eq!(told(&socket, &["status"])["status"]["changes"], 3, "it came back by itself");
     assert!(refused(&socket, 2, &["confirm"]).contains("no change waits"));
 
-    let why = told(&socket, &["why", "10.77.0.2", "--protocol", "17", "--port", "6001"]);
+    let why = told(&socket, &["why", "10.77.0.2", "--protocol", "17", "--port", "6001", "--length", "200"]);
     let packets = why["why"]["packets"].as_array().unwrap();
     let video = packets.iter().find(|packet| packet["from"] == "tgb" && packet["class"] == "video").unwrap();
     assert_eq!(video["rule"], "{ destination_port = 6001 }", "{why}");
