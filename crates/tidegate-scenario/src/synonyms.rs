@@ -21,7 +21,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ),
     ("peak_rate", &["pir", "peakrate", "peak_information_rate"]),
     ("burst", &["cbs", "burst_size", "committed_burst", "bucket", "tokens"]),
-    ("excess_burst", &["ebs", "pbs", "peak_burst", "excess_burst_size"]),
+    ("excess_burst", &["ebs", "pbs", "excess_burst_size"]),
     ("shape", &["ceil", "ceiling", "max_rate", "maximum_rate", "cap", "shaper", "shaping", "tbf", "rate_limit"]),
     ("police", &["policer", "policing"]),
     ("weight", &["share", "shares"]),

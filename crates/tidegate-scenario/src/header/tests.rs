@@ -74,7 +74,7 @@ fn flags_are_set_or_clear() {
     assert_eq!(flags("syn+!ack"), Ok(FlagPattern { set: 2, clear: 16 }));
     assert_eq!(flags(" fin + ! ae "), Ok(FlagPattern { set: 1, clear: 256 }));
     assert_eq!(print_flags(flags("!ack+syn+cwr").unwrap()), "syn+cwr+!ack");
-    assert!(flags("sin").unwrap_err().contains("did you mean `syn`"));
+    assert!(flags("sny").unwrap_err().contains("did you mean `syn`"));
     assert!(flags("syn+!syn").unwrap_err().contains("set and clear"));
     assert!(flags("").is_err() && flags("syn,ack").is_err() && flags("syn++ack").is_err());
 }
