@@ -5,7 +5,8 @@
 //! those that share mask and values. Tuples are tried in the order of their first rule, and the search ends when no remaining tuple can hold an
 //! earlier rule than the one found.
 //!
-//! Most rules ask for fields of the first six words only. Their tuples know no others, so that rules by rarer fields cost them nothing.
+//! Most rules ask for fields of the first six words only. Their tuples know no others, so that a policy without rules by rarer fields pays nothing for
+//! those.
 
 use super::flow_hash::FlowHash;
 use super::header::{Header, Network};
