@@ -252,11 +252,11 @@ fn with_ingress_accounting_the_line_before_the_home_has_no_queue() {
         let simulation = scenario.variants[0].simulation.as_ref().unwrap();
         let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
         let rate = (0..count).map(|index| outcome.flows[index].throughput_bps.mean / 1e6).sum::<f64>();
-        (outcome.flows[count].delay.as_ref().and_then(|delay| delay.histogram.quantile(0.99)).unwrap(), rate)
+        (outcome.flows[count].delay.as_ref().and_then(|delay| delay.histogram.quantile(0.5)).unwrap(), rate)
     };
     let ((egress, all), (ingress, less)) = (waits("", 32), waits(", ingress = true", 32));
-    assert!(ingress < 0.025 && egress > 2.5 * ingress, "the call waits {ingress} and {egress} s");
-    assert!(less > 0.88 * all, "{less} of {all} Mbit/s");
+    assert!(ingress < 0.015 && egress > 2.5 * ingress, "the call takes {ingress} and {egress} s in the median");
+    assert!(less > 0.85 * all, "{less} of {all} Mbit/s");
     let (_, least) = waits(", ingress = true", 100);
     assert!(least > 0.66 * all, "{least} of {all} Mbit/s: drops have at most a third");
 }
