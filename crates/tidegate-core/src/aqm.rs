@@ -12,8 +12,8 @@
 //! * A4: drops have the reason [`DropReason::Congestion`](crate::packet::DropReason::Congestion). The port counts as marked the packets whose code
 //!   point it has changed; a packet that was marked upstream passes a mark unchanged and uncounted.
 //! * A5: a port has one stream of random numbers, and its AQMs draw from it in the order in which they are asked.
-//! * A6: if the AQM accounts for ingress ([`Aqm::charges_drops`]), a drop at its turn takes the service that the packet would have taken: its flow's
-//!   share, the tokens of its shapers and its time on the link. Drops have at most a third of what the class is served; beyond that A1 holds.
+//! * A6: if the AQM accounts for ingress ([`Aqm::charges_drops`]), a drop at its turn takes the service that the packet would have taken. That is its
+//!   flow's share, the tokens of its shapers and its time on the link. Drops have at most a third of what the class is served; beyond that A1 holds.
 //!
 //! A port need not ask at a moment at which none of its AQMs ever judges ([`Aqm::judges_arrivals`], [`Aqm::judges_departures`]). Nor need it tell of
 //! packets that join queues which are not empty, or of those that leave others behind unless [`Aqm::hears_departures`] is true.
@@ -138,6 +138,12 @@ pub trait Aqm {
     /// The buffer manager has refused a packet of `flow` that this AQM let pass.
     fn refused(&mut self, now: Time, flow: Flow) {
         let _ = (now, flow);
+    }
+
+    /// Fetches the state of a queue that is likely to be asked about in some turns.
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        let _ = flow;
     }
 
     /// `flow`, whose queue is empty, leaves: nothing of it is remembered.

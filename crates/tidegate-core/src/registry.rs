@@ -501,6 +501,11 @@ impl Aqm for AnyAqm {
         match_aqm!(self, a => a.left(now, flow, backlog));
     }
 
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        match_aqm!(self, a => a.prefetch(flow));
+    }
+
     fn pushed_out(&mut self, now: Time, flow: Flow) {
         match_aqm!(self, a => a.pushed_out(now, flow));
     }

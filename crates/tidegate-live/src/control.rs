@@ -238,11 +238,12 @@ impl Control {
         let (reply, answer) = channel();
         self.lines[direction].ask(Request::Capture(Box::new(tap), reply))?;
         received(&answer)?.map_err(|(error, _)| error)?;
-        Ok(Capture::new(copies, self.clone(), direction))
+        let control = self.clone();
+        Ok(Capture::new(copies, move || control.end_capture(direction)))
     }
 
     /// Ends the capture of a direction, and frees its memory on this thread.
-    pub(crate) fn end_capture(&self, direction: usize) {
+    fn end_capture(&self, direction: usize) {
         let (reply, answer) = channel();
         if self.lines[direction].ask(Request::EndCapture(reply)).is_ok() {
             drop(received(&answer));

@@ -2,7 +2,7 @@
 //!
 //! The packets' thread writes into a ring of fixed size and never waits: what finds no room is counted as lost. Another thread reads.
 
-use crate::control::Control;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::packet::DropReason;
@@ -33,11 +33,15 @@ pub(crate) struct Copies {
 }
 
 /// A running capture of one direction, which ends when this is dropped.
-#[derive(Debug)]
 pub struct Capture {
     copies: Copies,
-    control: Control,
-    direction: usize,
+    end: Box<dyn FnMut() + Send>,
+}
+
+impl fmt::Debug for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capture").field("copies", &self.copies).finish_non_exhaustive()
+    }
 }
 
 /// A packet of a capture.
@@ -103,8 +107,9 @@ fn put(first: &mut [u8], second: &mut [u8], at: usize, bytes: &[u8]) {
 }
 
 impl Capture {
-    pub(crate) fn new(copies: Copies, control: Control, direction: usize) -> Capture {
-        Capture { copies, control, direction }
+    /// A capture that `end` ends.
+    pub(crate) fn new(copies: Copies, end: impl FnMut() + Send + 'static) -> Capture {
+        Capture { copies, end: Box::new(end) }
     }
 
     /// Packets that were lost because the ring was full.
@@ -120,7 +125,7 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        self.control.end_capture(self.direction);
+        (self.end)();
     }
 }
 

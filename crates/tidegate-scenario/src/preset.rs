@@ -4,14 +4,12 @@
 //! classes as if the file had them. What the file says itself stays.
 
 use crate::choice::{NodeReading, PresetName};
-use crate::diagnostic::{Diagnostic, Sources};
+use crate::diagnostic::Diagnostic;
 use crate::document::{AdmissionTable, CallsTable, File, PolicyTable};
-use crate::texts::Texts;
+use crate::texts::Lists;
 use crate::value::{At, Block, Given, Name};
 use fair::fair_queueing;
 use node::Node;
-use std::path::Path;
-use std::sync::Arc;
 use tidegate_core::admission::Service;
 use tidegate_core::units::Duration;
 
@@ -23,26 +21,6 @@ mod node;
 mod size;
 mod subscribers;
 mod tins;
-
-/// The texts of lists, and where they are among all sources.
-pub(crate) struct Lists<'a> {
-    pub texts: &'a mut Texts,
-    pub sources: &'a mut Sources,
-    /// The folder of the file, as it was given.
-    pub folder: &'a Path,
-}
-
-impl Lists<'_> {
-    /// The text of a list, and where it begins in all sources.
-    ///
-    /// # Errors
-    /// The reason why it cannot be read.
-    fn read(&mut self, name: &str) -> Result<(Arc<str>, usize), String> {
-        let text = self.texts.text("list of subscribers", name)?;
-        let base = self.sources.add_once(&self.folder.join(name).display().to_string(), &text);
-        Ok((text, base))
-    }
-}
 
 /// Replaces the presets of a file by what they write. Unless `whole`, those of subscribers stay for [`complete`], policy by policy: a class of theirs
 /// takes some kilobytes.

@@ -2,6 +2,7 @@
 //!
 //! Names are relative to the folder of the file. Through the control socket of a bridge the client sends the texts, and nothing is read.
 
+use crate::diagnostic::Sources;
 use crate::text::matches_pattern;
 use std::collections::BTreeMap;
 use std::fs;
@@ -118,5 +119,25 @@ fn read(path: &Path) -> Result<Arc<str>, String> {
     match file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| format!("cannot be read: {error}"))? as u64 {
         0..=LONGEST => Ok(text.into()),
         _ => Err("is longer than 64 MB".to_owned()),
+    }
+}
+
+/// The texts of lists, and where they are among all sources.
+pub(crate) struct Lists<'a> {
+    pub texts: &'a mut Texts,
+    pub sources: &'a mut Sources,
+    /// The folder of the file, as it was given.
+    pub folder: &'a Path,
+}
+
+impl Lists<'_> {
+    /// The text of a list, and where it begins in all sources.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(crate) fn read(&mut self, name: &str) -> Result<(Arc<str>, usize), String> {
+        let text = self.texts.text("list of subscribers", name)?;
+        let base = self.sources.add_once(&self.folder.join(name).display().to_string(), &text);
+        Ok((text, base))
     }
 }

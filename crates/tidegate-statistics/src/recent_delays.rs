@@ -13,7 +13,9 @@ use tidegate_core::units::Duration;
 
 /// Counts per bucket: the current second, the second before, and a ring of stretches of ten seconds.
 const COUNTS: usize = FIRST_STRETCH + STRETCHES as usize;
+/// Where the count of the current second is.
 const CURRENT: usize = 0;
+/// Where that of the second before is.
 const PREVIOUS: usize = 1;
 const FIRST_STRETCH: usize = 2;
 /// Six complete stretches and the current one.

@@ -1,5 +1,5 @@
-//! The walk of an operator with thousands of subscribers: a list of them, a bridge, a plan that changes and a site that comes under traffic, the question why a
-//! host is slow, and a mistake that is taken back. No packet is lost. The book tells it in docs/tasks/town.md.
+//! The walk of an operator with thousands of subscribers, who lists them and starts a bridge. Under traffic a plan changes and a site comes. The operator asks
+//! why a host is slow, and takes a mistake back. No packet is lost. The book tells it in docs/tasks/town.md.
 //!
 //! `TIDEGATE_SUBSCRIBERS=10000` has as many as the book, which is for a release build.
 
@@ -18,27 +18,26 @@ use std::time::Duration;
 const USUAL: usize = 300;
 const PORT: u16 = 9100;
 
-/// The policy file: the house of host 1 with this plan, what else is given, and the other houses.
-fn file(up: &str, more: &str) -> String {
-    let mut text = "[policy.town]\nkind = \"subscribers\"\ndown = \"1 Gbit/s\"\nup = \"200 Mbit/s\"\nsubscriber = [\n".to_owned();
-    let mut entry = |name: &str, addresses: &str, down: &str, up: &str| {
-        let _infallible = writeln!(text, "    {{ name = \"{name}\", addresses = [\"{addresses}\"], down = \"{down}\", up = \"{up}\" }},");
-    };
-    entry("house-1", "10.77.0.1", "50 Mbit/s", up);
+const POLICY: &str = "[policy.town]\nkind = \"subscribers\"\ndown = \"1 Gbit/s\"\nup = \"200 Mbit/s\"\nsubscribers = \"town.csv\"\n";
+
+/// The list: the house of host 1 with this plan, the other houses, and what else is given.
+fn list(up: &str, more: &str) -> String {
+    let mut text = format!("id,addresses,down,up\nhouse-1,10.77.0.1,50 Mbit/s,{up}\n");
     let subscribers = std::env::var("TIDEGATE_SUBSCRIBERS").map_or(USUAL, |text| text.parse().expect("TIDEGATE_SUBSCRIBERS is a number"));
     for number in 2..=subscribers {
         let address = format!("10.{}.{}.{}", 128 + number / 65_536, number / 256 % 256, number % 256);
-        entry(&format!("house-{number}"), &address, "100 Mbit/s", "20 Mbit/s");
+        let _infallible = writeln!(text, "house-{number},{address},100 Mbit/s,20 Mbit/s");
     }
-    text + more + "]\n"
+    text + more
 }
 
 #[test]
 fn an_operator_changes_plans_adds_a_site_asks_and_takes_a_mistake_back() {
     let folder = tempfile::tempdir().unwrap();
-    let [socket, policy] = ["control", "town.toml"].map(|name| folder.path().join(name));
+    let [socket, policy, houses] = ["control", "town.toml", "town.csv"].map(|name| folder.path().join(name));
     let path = policy.to_str().unwrap().to_owned();
-    fs::write(&policy, file("20 Mbit/s", "")).unwrap();
+    fs::write(&policy, POLICY).unwrap();
+    fs::write(&houses, list("20 Mbit/s", "")).unwrap();
     let topology = Topology::new();
     topology.within(Place::Middle, "ip link set lo up");
     let options = format!("--in tgb --out tgc --json --control {} --metrics 127.0.0.1:{PORT}", socket.display());
@@ -57,20 +56,20 @@ fn an_operator_changes_plans_adds_a_site_asks_and_takes_a_mistake_back() {
     let (head, _) = page(&topology, PORT, "/", "Host: 127.0.0.1\r\n");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     let house = |key: &str| {
-        let classes = told(&socket, &["classes", "house-1"]);
+        let classes = told(&socket, &["show", "classes", "house-1"]);
         classes["classes"]["directions"][0]["classes"][0][key].clone()
     };
     eventually("the house is seen to send", Duration::from_secs(10), || house("rate_bps").as_f64() > Some(4e6));
 
-    // A plan changes in the file, and the change is looked at before it is made. The class of what belongs to no subscriber has a part of all plans.
-    fs::write(&policy, file("12 Mbit/s", "")).unwrap();
+    // A plan changes in the list, and the change is looked at before it is made. The class of what belongs to no subscriber has a part of all plans.
+    fs::write(&houses, list("12 Mbit/s", "")).unwrap();
     let would = told(&socket, &["apply", &path, "--dry-run"]);
     assert_eq!(changed(&would, 0), (vec![], vec!["house-1", "others"]), "{would}");
     told(&socket, &["apply", &path]);
 
     // A site comes.
-    let site = "    { name = \"school\", addresses = [\"10.200.0.0/24\"], down = \"500 Mbit/s\", up = \"100 Mbit/s\" },\n";
-    fs::write(&policy, file("12 Mbit/s", site)).unwrap();
+    let site = "school,10.200.0.0/24,500 Mbit/s,100 Mbit/s\n";
+    fs::write(&houses, list("12 Mbit/s", site)).unwrap();
     let applied = told(&socket, &["apply", &path]);
     assert_eq!(changed(&applied, 1), (vec!["school"], vec!["others"]), "{applied}");
 
@@ -80,15 +79,15 @@ fn an_operator_changes_plans_adds_a_site_asks_and_takes_a_mistake_back() {
     assert!(said(&socket, &["why", "10.200.0.9"]).contains("class `school`"));
 
     // An older list, without the school, is applied by mistake and taken back; one with an error changes nothing.
-    fs::write(&policy, file("12 Mbit/s", "")).unwrap();
+    fs::write(&houses, list("12 Mbit/s", "")).unwrap();
     let mistaken = told(&socket, &["apply", &path, "--confirm", "1 h"]);
     assert_eq!(mistaken["applied"]["directions"][0]["removed"], serde_json::json!(["school"]), "{mistaken}");
     assert!(said(&socket, &["why", "10.200.0.9"]).contains("class `others`"));
     said(&socket, &["rollback"]);
     assert!(said(&socket, &["why", "10.200.0.9"]).contains("class `school`"));
-    fs::write(&policy, file("12 Mbut/s", site)).unwrap();
+    fs::write(&houses, list("12 Mbut/s", site)).unwrap();
     let message = refused(&socket, 2, &["apply", &path]);
-    assert!(message.contains("town.toml:6") && message.contains("Mbut/s"), "{message}");
+    assert!(message.contains("town.csv:2") && message.contains("Mbut/s"), "{message}");
     assert!(said(&socket, &["why", "10.77.0.1"]).contains("12 Mbit/s"));
 
     stop.store(true, Ordering::Relaxed);

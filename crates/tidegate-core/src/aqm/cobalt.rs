@@ -17,6 +17,7 @@ use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManage
 use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Packet};
+use crate::prefetch::prefetch_in;
 use crate::queue::Backlog;
 use crate::random::SplitMix64;
 use crate::scheduler::Kept;
@@ -133,6 +134,11 @@ impl Aqm for Cobalt {
     fn state(&self, flow: Flow) -> AqmState {
         let Control { is_dropping, probability, .. } = self.flows[flow.index()];
         AqmState { is_signalling: is_dropping, probability: Some(u64::from(probability)) }
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
     }
 
     fn forget(&mut self, flow: Flow) {

@@ -18,6 +18,7 @@ use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::{Flow, Packet};
+use crate::prefetch::prefetch_in;
 use crate::queue::Backlog;
 use crate::random::SplitMix64;
 use crate::scheduler::Kept;
@@ -283,6 +284,11 @@ impl Aqm for DualPi2 {
 
     fn state(&self, flow: Flow) -> AqmState {
         AqmState { is_signalling: false, probability: Some(self.pairs[flow.index() >> 1].probability >> 24) }
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.pairs, flow.index() >> 1);
     }
 
     fn forget(&mut self, flow: Flow) {

@@ -16,6 +16,7 @@ use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::{Ecn, Flow};
+use crate::prefetch::prefetch_in;
 use crate::queue::Backlog;
 use crate::random::SplitMix64;
 use crate::scheduler::Kept;
@@ -168,6 +169,11 @@ impl Aqm for Pie {
 
     fn state(&self, flow: Flow) -> AqmState {
         AqmState { is_signalling: false, probability: Some(self.flows[flow.index()].probability >> 24) }
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
     }
 
     fn forget(&mut self, flow: Flow) {

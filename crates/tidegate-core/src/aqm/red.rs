@@ -26,6 +26,7 @@ use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::Flow;
+use crate::prefetch::prefetch_in;
 use crate::queue::Backlog;
 use crate::random::SplitMix64;
 use crate::scheduler::Kept;
@@ -145,6 +146,11 @@ impl Aqm for Red {
     fn state(&self, flow: Flow) -> AqmState {
         let average = self.queues[flow.index()].average.length;
         AqmState { is_signalling: false, probability: Some(self.curve.probability(average)) }
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.queues, flow.index());
     }
 
     fn forget(&mut self, flow: Flow) {

@@ -19,7 +19,9 @@ type Key = [u64; NARROW];
 /// The same with 6: destination Ethernet address and inner tag. 7: source Ethernet address. 8: flow label and TCP flags.
 type WideKey = [u64; WIDE];
 
+/// The words of the key of a rule by common fields.
 const NARROW: usize = 6;
+/// The words of the key of a rule by rarer ones.
 const WIDE: usize = 9;
 
 // Word 4.

@@ -26,6 +26,8 @@ pub struct ClassAqms {
     hears_departures: bool,
     /// True if drops of a class count as served.
     charges_drops: bool,
+    /// True if a class has more than [`CACHED_QUEUES`].
+    is_large: bool,
     /// What was said elsewhere of the next packet whose turn comes, if departures are judged elsewhere.
     judged: Option<Judgement>,
 }
@@ -48,6 +50,9 @@ struct ClassAqm {
 
 /// The most that drops may count as served before packets are sent again, doubled: 64 KiB.
 const MOST_CREDIT: u32 = 2 << 16;
+
+/// The number of queues up to which a state of each stays in the cache without being fetched.
+const CACHED_QUEUES: u32 = 4096;
 
 /// The first flow of a class, at which the numbers of its AQM begin.
 struct From(u32);
@@ -87,6 +92,7 @@ impl ClassAqms {
             counts: aqms.len() > 1 && aqms.iter().any(Option::is_some),
             hears_departures: aqms.iter().flatten().any(Aqm::hears_departures),
             charges_drops: aqms.iter().flatten().any(Aqm::charges_drops),
+            is_large: aqms.iter().zip(classifier.classes()).any(|(aqm, class)| aqm.is_some() && class.queues > CACHED_QUEUES),
             judged: None,
         };
         if aqms.iter().all(Option::is_none) {
@@ -147,6 +153,17 @@ impl ClassAqms {
     fn of(&mut self, flow: Flow) -> Option<(&mut ClassAqm, &mut SplitMix64)> {
         let class = self.class_of.get(flow.index()).map_or(0, |&class| class as usize);
         Some((self.classes.get_mut(class)?.as_mut()?, &mut self.draws))
+    }
+
+    /// As [`Aqm::prefetch`], if a class has more state than stays in the cache.
+    #[inline]
+    pub(super) fn prefetch(&self, flow: Flow) {
+        if self.is_large {
+            let class = self.class_of.get(flow.index()).map_or(0, |&class| class as usize);
+            if let Some(Some(class)) = self.classes.get(class) {
+                class.aqm.prefetch(class.local(flow));
+            }
+        }
     }
 
     /// As [`Aqm::admit`].

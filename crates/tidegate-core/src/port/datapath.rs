@@ -81,6 +81,7 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     scheduler.served(now, flow, next);
                     if let Some(hint) = scheduler.prefetch_hint() {
                         self.queues.prefetch(hint);
+                        self.aqms.prefetch(hint);
                     }
                     self.left(now, &packet);
                     if next.is_none() {

@@ -21,6 +21,7 @@ use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::{checksum, segment::SuperFrameKind};
 
 mod acks;
+mod changes;
 mod disturbed;
 pub(crate) mod marked;
 mod probed;
@@ -123,7 +124,6 @@ impl Transmit for Departures {
 }
 
 type Tested<O = ()> = Direction<Arrivals, Departures, O>;
-
 /// The longest frame of the policy, in bytes.
 const LONGEST_FRAME: u32 = 1518;
 

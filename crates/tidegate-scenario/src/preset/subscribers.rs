@@ -5,7 +5,6 @@
 //! Packets of no subscriber are in the class `others`, which has a hundredth of the plans. All share one buffer, of which a queue has at most what its
 //! plan sends in four intervals of CoDel.
 
-use super::Lists;
 use super::classes::{class_named, fair, here, insert, scheduler, takes_the_rest};
 use super::size::{FAIR_BUFFER, longest_frame, size};
 use super::tins::Tin;
@@ -15,6 +14,7 @@ use crate::document::{ClassTable, Direction, GroupTable, PolicyTable, RuleTable,
 use crate::header::Prefix;
 use crate::policy::overhead;
 use crate::simulation::report_duplicates;
+use crate::texts::Lists;
 use crate::units::Limit;
 use crate::value::{At, Block, Bytes, Name, Whole};
 use bought::{Bought, Offers};

@@ -1,3 +1,5 @@
+//! Recent delays beside a list of all packets.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The laws of Space-Saving, and counts beside exact ones.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::HashMap;

@@ -61,11 +61,16 @@ impl Averaging {
     }
 
     /// What this number of packets leaves of an average when they find an empty queue.
-    fn decayed(&self, length: u64, packets: u64) -> u64 {
+    fn decayed(&self, mut length: u64, mut packets: u64) -> u64 {
         if packets >> self.decay.len() > 0 {
             return 0;
         }
-        let passed = self.decay.iter().enumerate().filter(|(bit, _)| packets >> bit & 1 > 0);
-        passed.fold(length, |length, (_, &left)| ((u128::from(length) * u128::from(left)) >> 32) as u64)
+        // From one set bit to the next: a test of each bit is a branch that is mispredicted half of the time.
+        while packets > 0 && length > 0 {
+            let left = self.decay[packets.trailing_zeros() as usize];
+            length = ((u128::from(length) * u128::from(left)) >> 32) as u64;
+            packets &= packets - 1;
+        }
+        length
     }
 }

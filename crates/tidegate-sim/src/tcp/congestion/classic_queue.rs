@@ -1,7 +1,7 @@
 //! Whether the queue that marks is a classic one: a score, from how much round trips vary and how far they exceed the least one.
 //!
 //! **Law.** The score is between -8, surely a queue for low latency, and 9, surely a classic one. In each round a deviation of 750 us leaves it as it
-//! is, and twice as much adds a half; an excess of up to 2 ms leaves it as it is, and twice as much adds a half.
+//! is, and twice as much adds a half. An excess of up to 2 ms leaves it as it is, and twice as much adds a half.
 //!
 //! **Source.** B. Briscoe and A. S. Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM", arXiv 1911.00710, with weights, gains and
 //! limits as in Linux (L4S branch, TCP Prague 0.6, parameter `prague_ecn_fallback`).
