@@ -185,9 +185,10 @@ impl Policy {
         rate: Option<&At<Rate>>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<Policy> {
-        let before = findings.len();
-        let policy = Resolution::new(name, table, rate, findings).run();
-        let failed = findings[before..].iter().any(|finding| finding.severity == Severity::Error);
+        let mut own = Vec::new();
+        let policy = Resolution::new(name, table, rate, &mut own).run();
+        let failed = own.iter().any(|finding| finding.severity == Severity::Error);
+        findings.append(&mut own);
         policy.filter(|_| !failed)
     }
 }
