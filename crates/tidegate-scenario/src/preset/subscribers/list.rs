@@ -166,7 +166,14 @@ fn subscriber(row: &Row<'_>, columns: &Columns, findings: &mut Vec<Diagnostic>) 
     if row.record.len() != columns.count {
         let (values, count) = (row.record.len(), columns.count);
         let finding = Diagnostic::error(row.span(), format!("this line has {values} values, and the first line names {count} columns"));
-        findings.push(finding.help("leave a value empty that is not there, and quote one that has a comma"));
+        // A quotation mark that is not closed takes the lines behind it into its value.
+        let is_open = row.record.iter().any(|value| value.len() > LONGEST_VALUE || value.contains('\n'));
+        let mend = if is_open {
+            "look for a quotation mark that is not closed"
+        } else {
+            "leave a value empty that is not there, and quote one that has a comma"
+        };
+        findings.push(finding.help(mend));
         return None;
     }
     let before = findings.len();
