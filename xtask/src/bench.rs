@@ -48,7 +48,7 @@ fn last_core() -> u32 {
 const GROUPS: [&str; 9] = ["police", "schedule", "buffer", "cells", "admission", "change", "guard", "aqm", "classify"];
 
 /// Operations that DPDK does not have.
-const WITHOUT_PEERS: [&str; 6] = ["buffer", "admission", "change", "guard", "aqm", "classify"];
+const WITHOUT_PEERS: [&str; 5] = ["buffer", "admission", "change", "guard", "classify"];
 
 /// What the names of transitions between policies begin with: they are not on the packet path, and allocate.
 const TRANSITION: &str = "transition/";
@@ -134,15 +134,25 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// What was built for this run.
 struct Programs {
     ours: PathBuf,
-    meter: PathBuf,
-    sched: PathBuf,
+    peers: PathBuf,
+}
+
+impl Programs {
+    /// The program of a group's peers.
+    fn peer(&self, group: &str) -> PathBuf {
+        self.peers.join(match group {
+            "police" => "meter",
+            "aqm" => "aqm",
+            _ => "sched",
+        })
+    }
 }
 
 fn build(options: &Options) -> Result<Programs, Failure> {
     let target = target_directory()?;
     let peers = target.join("peers");
     std::fs::create_dir_all(&peers).map_err(Failure::cannot("make", &peers))?;
-    for name in ["meter", "sched"] {
+    for name in ["meter", "sched", "aqm"] {
         compile_peer(name, &peers, options.native)?;
     }
     let mut command = cargo();
@@ -155,7 +165,7 @@ fn build(options: &Options) -> Result<Programs, Failure> {
         ours = native.join("release");
     }
     quietly(&mut command)?;
-    Ok(Programs { ours: ours.join("tidegate-bench"), meter: peers.join("meter"), sched: peers.join("sched") })
+    Ok(Programs { ours: ours.join("tidegate-bench"), peers })
 }
 
 /// Compiles one program of `benches/peers/` as DPDK's own build would, or for this very processor.
@@ -195,7 +205,7 @@ fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, opt
         all.push(Contestant { name: (*name).to_owned(), is_ours: true, command });
     }
     for (name, arguments) in peers(group, flows, options) {
-        let mut command = Command::new(if group == "police" { &programs.meter } else { &programs.sched });
+        let mut command = Command::new(programs.peer(group));
         command.args(arguments);
         all.push(Contestant { name, is_ours: false, command });
     }
@@ -207,6 +217,10 @@ fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>
     let (flows, core) = (flows.to_string(), options.core.to_string());
     if WITHOUT_PEERS.contains(&group) {
         return Vec::new();
+    }
+    if group == "aqm" {
+        let aqms = [(table::RING, "ring"), ("ring, rte_red by colour", "wred"), ("ring, rte_pie", "pie")];
+        return aqms.map(|(name, aqm)| (name.to_owned(), vec![flows.clone(), aqm.to_owned(), core.clone()])).to_vec();
     }
     if group != "police" {
         return vec![("rte_sched".to_owned(), vec![flows, options.backlog.to_string(), core])];

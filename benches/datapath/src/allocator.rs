@@ -23,7 +23,6 @@ pub fn allocations() -> u64 {
 }
 
 /// Bytes that this thread has asked for and not given back.
-#[cfg(test)]
 pub fn held() -> i64 {
     HELD.get()
 }

@@ -8,12 +8,12 @@
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES, PICOSECONDS_PER_PACKET};
-use tidegate_core::aqm::{AqmField, AqmParameters, AqmSetup, Gain};
+use tidegate_core::aqm::{AqmField, AqmParameters, AqmSetup, Gain, Probability, RedCurve};
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::port::{Port, PortSetup};
-use tidegate_core::registry::{AqmKind, BufferKind, SchedulerKind};
+use tidegate_core::registry::{AnyAqm, AnyBufferManager, AnyScheduler, AqmKind, BufferKind, SchedulerKind};
 use tidegate_core::remark::Remarks;
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
@@ -38,14 +38,32 @@ pub fn names() -> impl Iterator<Item = String> {
     [NONE, FAIR].into_iter().chain(AqmKind::ALL.iter().map(|kind| kind.name())).map(|name| format!("aqm/{name}"))
 }
 
-/// A port with the named AQM.
+/// What makes up a port with the named AQM.
+struct Parts {
+    aqm: Option<AnyAqm>,
+    scheduler: AnyScheduler,
+    buffer: AnyBufferManager,
+}
+
+/// What the named AQM keeps of its queues: its state, and with fair queueing also its scheduler and buffer manager, to be measured by the memory
+/// that it takes.
 ///
 /// # Errors
-/// An unknown name, or parameters that the AQM refuses.
-pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
+/// As [`set_up`].
+pub fn state(name: &str, flows: u32) -> Result<impl Sized, String> {
+    let Parts { aqm, scheduler, buffer } = parts(name, flows)?;
+    Ok((aqm, name.ends_with(FAIR).then_some((scheduler, buffer))))
+}
+
+/// The rate at which a packet takes [`PICOSECONDS_PER_PACKET`].
+fn rate() -> Result<Rate, String> {
+    Rate::new(u64::from(PACKET_BYTES) * 8 * 1_000_000_000_000 / PICOSECONDS_PER_PACKET).map_err(|error| error.to_string())
+}
+
+fn parts(name: &str, flows: u32) -> Result<Parts, String> {
     let unknown = || format!("there is no AQM \"{name}\"; there are {}", names().collect::<Vec<_>>().join(", "));
     let algorithm = name.strip_prefix("aqm/").ok_or_else(unknown)?;
-    let rate = Rate::new(u64::from(PACKET_BYTES) * 8 * 1_000_000_000_000 / PICOSECONDS_PER_PACKET).map_err(|error| error.to_string())?;
+    let rate = rate()?;
     let is_fair = algorithm == FAIR;
     let (manager, scheduler) =
         if is_fair { (BufferKind::FattestFlow, SchedulerKind::SparseRoundRobin) } else { (BufferKind::TailDrop, SchedulerKind::Fifo) };
@@ -57,6 +75,19 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         Some(kind.build(&setup, &quick(kind)).map_err(|error| format!("{name}: {error}"))?)
     };
     let buffer = BufferParameters { flows: flows as usize, packets: Some(BUFFER), ..BufferParameters::default() };
+    let buffer = manager.build(&buffer).map_err(|error| error.to_string())?;
+    let scheduler =
+        scheduler.build(&Setup::new(rate, 1522), &vec![FlowParameters::default(); flows as usize]).map_err(|error| error.to_string())?;
+    Ok(Parts { aqm, scheduler, buffer })
+}
+
+/// A port with the named AQM.
+///
+/// # Errors
+/// An unknown name, or parameters that the AQM refuses.
+pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
+    let Parts { aqm, scheduler, buffer } = parts(name, flows)?;
+    let (rate, is_fair) = (rate()?, name.ends_with(FAIR));
     let setup = PortSetup {
         rate,
         overhead: Overhead::None,
@@ -65,10 +96,8 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         policers: vec![None],
         aqms: vec![aqm],
         seed: 1,
-        buffer: manager.build(&buffer).map_err(|error| error.to_string())?,
-        scheduler: scheduler
-            .build(&Setup::new(rate, 1522), &vec![FlowParameters::default(); flows as usize])
-            .map_err(|error| error.to_string())?,
+        buffer,
+        scheduler,
         packet_limit: BUFFER,
         longest_frame: 1522,
         remarks: Remarks::default(),
@@ -111,6 +140,8 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
 /// A thousandth of the usual times, and gains of a thousand times.
 fn quick(kind: AqmKind) -> AqmParameters {
     let uses = |field| kind.accepts().contains(&field) || kind.requires().contains(&field);
+    let max_probability = Probability::from_millionths(20_000);
+    let curve = max_probability.map(|max_probability| RedCurve { min: 32_000, max: 64_000, max_probability });
     let duration = |field, ns| uses(field).then(|| Duration::from_nanoseconds(ns));
     AqmParameters {
         target: duration(AqmField::Target, 5_000),
@@ -120,6 +151,8 @@ fn quick(kind: AqmKind) -> AqmParameters {
         alpha: Gain::from_millihertz(125_000).filter(|_| uses(AqmField::Alpha)),
         beta: Gain::from_millihertz(1_000_000).filter(|_| uses(AqmField::Beta)),
         mark_above: uses(AqmField::MarkAbove).then_some(32_000),
+        curve: curve.filter(|_| uses(AqmField::Curve) && !uses(AqmField::Target)),
+        curves: [curve.filter(|_| uses(AqmField::Curves)), None, None],
         ..AqmParameters::default()
     }
 }

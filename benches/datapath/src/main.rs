@@ -73,11 +73,22 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["change", name, flows] => change::set_up(name, count(flows)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
         ["classify", name, classes] => classify::set_up(name, count(classes)?).map(Some),
-        ["aqm", name, flows] => aqm::set_up(name, count(flows)?).map(Some),
+        ["aqm", name, flows] => with_aqm(name, count(flows)?).map(Some),
         ["guard", name, flows] => guard::set_up(name, count(flows)?).map(Some),
         ["admission", name, flows] => admission::set_up(name, count(flows)?).map(Some),
         _ => Err(USAGE.to_owned()),
     }
+}
+
+/// An AQM, with the bytes that it keeps per queue among the facts.
+fn with_aqm(name: &str, flows: u32) -> Result<Benchmark, String> {
+    let before = allocator::held();
+    let state = aqm::state(name, flows)?;
+    let bytes = allocator::held() - before;
+    drop(state);
+    let mut benchmark = aqm::set_up(name, flows)?;
+    benchmark.facts += &format!(",state_bytes={:.1}", bytes as f64 / f64::from(flows));
+    Ok(benchmark)
 }
 
 fn serve(benchmark: &mut Benchmark) {

@@ -43,8 +43,12 @@ impl Measurement {
 
     /// KiB on huge pages, as the contestant saw it.
     pub fn huge_kibibytes(&self) -> u64 {
-        let field = self.note.split(',').find_map(|field| field.strip_prefix("huge_kib="));
-        field.and_then(|value| value.parse().ok()).unwrap_or(0)
+        self.fact("huge_kib=").and_then(|value| value.parse().ok()).unwrap_or(0)
+    }
+
+    /// What its `ready` line says after this.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.note.split(',').find_map(|field| field.strip_prefix(name))
     }
 
     /// The name with the number of flows.
