@@ -8,7 +8,9 @@ use clap::Args;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+#[cfg(all(feature = "live", target_os = "linux"))]
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(all(feature = "live", target_os = "linux"))]
 use std::time::{Duration, Instant};
 #[cfg(all(feature = "live", target_os = "linux"))]
 use tidegate_live::{LiveConfig, Probe};
