@@ -1,16 +1,17 @@
 //! The start, the ticks and the end of a bridge.
 
 use crate::clock;
-use crate::config::LiveConfig;
+use crate::config::{Io, LiveConfig};
 use crate::control::Control;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionReport;
-use crate::direction_thread::{DirectionThread, PreparedDirection};
+use crate::direction_thread::{self, DirectionThread, PreparedDirection};
 use crate::endpoint::Endpoint;
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
 use crate::interface_lock::InterfaceLock;
 use crate::interface_warnings;
+use crate::io_mode::{self, Opened};
 use crate::live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 use crate::locks::lock;
 use crate::watch::StageObserver;
@@ -74,12 +75,25 @@ pub fn run_observed<O: StageObserver + Send>(
     lock(&notices).extend(interface_warnings::outages(&control, [&end_a.name, &end_b.name]));
     watched.check(&notices);
 
+    let held = [
+        direction_thread::held(&a_to_b, &change_there, &link_there, options),
+        direction_thread::held(&b_to_a, &change_back, &link_back, options),
+    ];
+    let Opened { ends: [ends_there, ends_back], mode, warning } =
+        io_mode::open(&control, [&end_a, &end_b], [&state_a, &state_b], held, options);
+    lock(&notices).extend(warning);
+    let mode = format!("{a} and {b}: {mode}");
+    // Packet sockets are the default, which needs no mention.
+    if options.io != Io::Packet {
+        lock(&notices).push(mode.clone());
+    }
+    requests.set_mode(mode);
+
     let (began, now) = (Instant::now(), clock::now());
     let [observer_a, observer_b] = observers;
-    let there =
-        PreparedDirection::open(now, [&end_a, &end_b], [&state_a, &state_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
-    let back =
-        PreparedDirection::open(now, [&end_b, &end_a], [&state_b, &state_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
+    let (from, to, [in_a, in_b]) = ([&end_a, &end_b], [&end_b, &end_a], [&state_a, &state_b]);
+    let there = PreparedDirection::open(now, ends_there, from, [in_a, in_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
+    let back = PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
 
     let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];
     let (there, back) = thread::scope(|scope| {

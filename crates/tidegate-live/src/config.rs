@@ -39,15 +39,30 @@ impl LiveConfig {
     }
 }
 
+/// How frames come from interfaces and go to them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Io {
+    /// Packet sockets, which every interface has.
+    #[default]
+    Packet,
+    /// AF_XDP sockets in native mode; packet sockets, with a warning, where these cannot be had.
+    Xdp,
+    /// AF_XDP where both interfaces are network cards that have it in their drivers, packet sockets elsewhere.
+    Auto,
+}
+
 /// How frames and time are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
+    /// How frames come and go; `end_system` has packet sockets.
+    pub io: Io,
     /// The link time that a port may make up for after its thread woke late: the longest burst is this much of its rate. With zero, packets
     /// keep at least their transmission time apart, and late wake-ups cost rate.
     pub catch_up: Duration,
     /// The longest time for which queues are emptied, at the policy's rate, after the stop.
     pub drain: Duration,
-    /// How long before an instant a thread stops sleeping and watches the clock. Above zero this costs up to a core per direction.
+    /// How long before an instant a thread stops sleeping and watches the clock, and for how long after the latest frame it watches for the next.
+    /// Above zero this costs up to a core per direction.
     pub spin: Duration,
     /// Whether unfinished checksums are passed on to the outgoing interface or completed in software.
     pub checksums: Checksums,
@@ -76,6 +91,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            io: Io::Packet,
             catch_up: Duration::from_milliseconds(2),
             drain: Duration::from_seconds(1),
             spin: Duration::ZERO,

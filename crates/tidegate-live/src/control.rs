@@ -33,12 +33,14 @@ pub struct Control {
     lines: Vec<Arc<Line>>,
     /// The warnings that hold, of each pair.
     warnings: Vec<Arc<Mutex<Vec<String>>>>,
+    /// The sockets of each pair, once they are open.
+    modes: Vec<Arc<Mutex<Option<String>>>>,
 }
 
 impl Default for Control {
     /// The line to one pair.
     fn default() -> Control {
-        Control { lines: vec![Arc::default(), Arc::default()], warnings: vec![Arc::default()] }
+        Control { lines: vec![Arc::default(), Arc::default()], warnings: vec![Arc::default()], modes: vec![Arc::default()] }
     }
 }
 
@@ -135,10 +137,11 @@ impl ClassVolumes {
 impl Control {
     /// One line to several pairs of interfaces.
     pub fn joined<'a>(pairs: impl IntoIterator<Item = &'a Control>) -> Control {
-        let mut joined = Control { lines: Vec::new(), warnings: Vec::new() };
-        for Control { lines, warnings } in pairs {
+        let mut joined = Control { lines: Vec::new(), warnings: Vec::new(), modes: Vec::new() };
+        for Control { lines, warnings, modes } in pairs {
             joined.lines.extend(lines.iter().cloned());
             joined.warnings.extend(warnings.iter().cloned());
+            joined.modes.extend(modes.iter().cloned());
         }
         joined
     }
@@ -146,6 +149,17 @@ impl Control {
     /// What is wrong with interfaces at present.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.iter().flat_map(|warnings| lock(warnings).clone()).collect()
+    }
+
+    /// The sockets that carry the frames of each pair of interfaces, by name, once they are open.
+    pub fn modes(&self) -> Vec<String> {
+        self.modes.iter().filter_map(|mode| lock(mode).clone()).collect()
+    }
+
+    pub(crate) fn set_mode(&self, mode: String) {
+        if let Some(present) = self.modes.first() {
+            *lock(present) = Some(mode);
+        }
     }
 
     /// Publishes what is wrong with the interfaces of a pair.

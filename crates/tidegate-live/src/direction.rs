@@ -13,7 +13,6 @@ use crate::port_change::{ChangeBuilder, Needs, PortChange, PortChanges, Prepared
 use crate::record::DirectionRecord;
 use crate::stamped::{Stamped, Stamps};
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
-use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use tidegate_core::classifier::Classifier;
@@ -51,7 +50,7 @@ pub(crate) struct Direction<R, T, O> {
 }
 
 impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
-    /// A direction at `now`. `connected` says whether the incoming and the outgoing interface are up.
+    /// A direction at `now`, whose frames are in `pool`. `connected` says whether the incoming and the outgoing interface are up.
     pub(crate) fn new(
         now: Time,
         setup: PortSetup,
@@ -59,11 +58,11 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         receiver: R,
         transmitter: T,
         connected: [bool; 2],
+        pool: FramePool,
         mut observer: O,
-    ) -> io::Result<Direction<R, T, O>> {
-        observer.begin(direction_options.slots);
-        let pool = FramePool::new(direction_options.slots, setup.longest_frame)?;
-        Ok(Direction {
+    ) -> Direction<R, T, O> {
+        observer.begin(pool.slots());
+        Direction {
             receiver,
             transmitter,
             record: DirectionRecord::new(now, &setup.classifier),
@@ -82,7 +81,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             busy: 0,
             changes: PortChanges::default(),
             room: direction_options.room,
-        })
+        }
     }
 
     /// Gives it policies that follow, from `now` on. What builds them is to run on another thread.
@@ -170,7 +169,9 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         let Direction { outbox, transmitter, pool, lateness, observer, counters: DirectionCounters { delivered, unsent, .. }, .. } = self;
         let stamps = Stamps::default();
         let mut transmitter = Stamped::<_, O>::new(transmitter, &stamps);
-        outbox.flush(now, &mut transmitter, &mut Leaving { pool, delivered, unsent, lateness, observer, stamps: &stamps })
+        transmitter.settle(pool)
+            && outbox.flush(now, &mut transmitter, &mut Leaving { pool, delivered, unsent, lateness, observer, stamps: &stamps })
+            && transmitter.settle(pool)
     }
 }
 
@@ -297,12 +298,16 @@ impl<O: StageObserver> FrameOwner<u32> for Leaving<'_, O> {
     fn finished(&mut self, slot: u32, length: u32, outcome: Outcome) {
         if matches!(outcome, Outcome::Delivered(_)) {
             self.observer.handed(slot, self.stamps.at.get());
+            self.pool.hand_over(slot);
         }
         self.pool.release(slot);
         outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }
 
-    fn copied(&mut self, length: u32, outcome: Outcome) {
+    fn copied(&mut self, &slot: &u32, length: u32, outcome: Outcome) {
+        if matches!(outcome, Outcome::Delivered(_)) {
+            self.pool.hand_over(slot);
+        }
         outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }
 }

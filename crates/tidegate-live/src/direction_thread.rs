@@ -10,12 +10,15 @@ use crate::end_system::{self, EndSystemDirection, Parts};
 use crate::endpoint::{Endpoint, Tagging};
 use crate::error::LiveError;
 use crate::examination;
+use crate::ingress::Checksums;
 use crate::interface::InterfaceState;
+use crate::io::{Receive, Transmit};
 use crate::locks::lock;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::port_change::{ChangeBuilder, PortChange};
 use crate::watch::StageObserver;
+use crate::xdp::{Held, XdpEnds, XdpReceiver, XdpTransmitter};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,13 +33,17 @@ use tidegate_link::Link;
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum PreparedDirection<O> {
     OneThread(Direction<ReceiveRing, SendSocket, O>, Option<ChangeBuilder>),
+    Xdp(Direction<XdpReceiver, XdpTransmitter, O>, Option<ChangeBuilder>),
     ThreeThreads(Parts<ReceiveRing, SendSocket, O>),
 }
 
 impl<O: StageObserver> PreparedDirection<O> {
-    /// Opens both ends of a direction.
+    /// Opens both ends of a direction, unless they are open.
+    // Each belongs to this direction.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn open(
         now: Time,
+        ends: Option<XdpEnds>,
         [from, to]: [&Endpoint; 2],
         [incoming, outgoing]: [&InterfaceState; 2],
         (setup, changes): (PortSetup, Vec<PortChange>),
@@ -52,21 +59,25 @@ impl<O: StageObserver> PreparedDirection<O> {
             return Err(LiveError::VaryingRate { direction: direction() });
         }
         let tagging = Tagging { incoming: from.vlan, outgoing: to.vlan };
-        let receiver = ReceiveRing::open(&from.name, incoming.index, incoming.mtu, options.ring as usize, tagging)?;
-        let transmitter = SendSocket::open(&to.name, outgoing.index)?;
-        let longest = setup.longest_frame;
-        let setups = || changes.iter().map(|change| &change.setup).chain([&setup]);
-        let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
-        let (on_link, limit) = (setups().map(on_link).max(), setups().map(|setup| setup.packet_limit).max());
-        let room = limit.unwrap_or(0).max(options.packets);
-        let slots = room.saturating_add(on_link.unwrap_or(0)).saturating_add(options.spare_frames);
-        let Options { checksums, ack_filter, batch, catch_up, spin, .. } = options;
+        let Held { slots, longest } = held(&setup, &changes, &link, options);
+        let room = packets_of_port(&setup, &changes, options);
+        let Options { ack_filter, batch, catch_up, spin, .. } = options;
+        let checksums = if ends.as_ref().is_some_and(|ends| !ends.checksums) { Checksums::Complete } else { options.checksums };
+        let slots = ends.as_ref().map_or(slots, |ends| ends.pool.slots());
         let direction_options = DirectionOptions { checksums, ack_filter, batch, catch_up, spin, slots, room, link, number };
         let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
+        if let Some(XdpEnds { receiver, transmitter, pool, .. }) = ends {
+            let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
+            let builder = direction.follow(now, changes);
+            return Ok(PreparedDirection::Xdp(direction, builder));
+        }
+        let receiver = ReceiveRing::open(&from.name, incoming.index, incoming.mtu, options.ring as usize, tagging)?;
+        let transmitter = SendSocket::open(&to.name, outgoing.index)?;
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
         } else {
-            Direction::new(now, setup, direction_options, receiver, transmitter, connected, observer).map(|mut direction| {
+            FramePool::new(slots, longest).map(|pool| {
+                let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
                 let builder = direction.follow(now, changes);
                 PreparedDirection::OneThread(direction, builder)
             })
@@ -77,9 +88,30 @@ impl<O: StageObserver> PreparedDirection<O> {
     pub(crate) fn counters(&self) -> DirectionCounters {
         match self {
             PreparedDirection::OneThread(direction, _) => direction.counters(),
+            PreparedDirection::Xdp(direction, _) => direction.counters(),
             PreparedDirection::ThreeThreads(parts) => parts.intake.counters(),
         }
     }
+}
+
+/// The packets that the port of a direction may hold, now or after a change.
+fn packets_of_port(setup: &PortSetup, changes: &[PortChange], options: Options) -> u32 {
+    let setups = changes.iter().map(|change| &change.setup).chain([setup]);
+    setups.map(|setup| setup.packet_limit).max().unwrap_or(0).max(options.packets)
+}
+
+/// The frames that a direction holds: those in its port, on its link, and on the way in and out.
+pub(crate) fn held(setup: &PortSetup, changes: &[PortChange], link: &Link, options: Options) -> Held {
+    let longest = setup.longest_frame;
+    let setups = changes.iter().map(|change| &change.setup).chain([setup]);
+    let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
+    let on_link = setups.map(on_link).max().unwrap_or(0);
+    Held { slots: packets_of_port(setup, changes, options).saturating_add(on_link).saturating_add(options.spare_frames), longest }
+}
+
+/// A thread of a direction. The kernel shows 15 characters.
+fn named(number: usize, part: &str) -> thread::Builder {
+    thread::Builder::new().name(format!("tidegate-{number}{part}"))
 }
 
 /// What the threads of a direction share with the thread that started them.
@@ -105,20 +137,11 @@ impl<'a> DirectionThread<'a> {
     where
         'a: 'scope,
     {
-        // The kernel shows 15 characters.
-        let named = |part: &str| thread::Builder::new().name(format!("tidegate-{number}{part}"));
         match prepared {
-            PreparedDirection::OneThread(direction, builder) => {
-                if let Some(builder) = builder {
-                    named("-next").spawn_scoped(scope, move || builder.run())?;
-                }
-                named("").spawn_scoped(scope, move || {
-                    self.set_real_time_priority();
-                    self.run(direction)
-                })
-            }
+            PreparedDirection::OneThread(direction, builder) => self.start_one(scope, direction, builder, number),
+            PreparedDirection::Xdp(direction, builder) => self.start_one(scope, direction, builder, number),
             PreparedDirection::ThreeThreads(Parts { intake, mut engine, mut outlet }) => {
-                let engine = named("-pick").spawn_scoped(scope, move || {
+                let engine = named(number, "-pick").spawn_scoped(scope, move || {
                     self.set_real_time_priority();
                     if let Some(core) = self.options.decision_core
                         && let Err(cause) = clock::stay_on(core)
@@ -128,17 +151,40 @@ impl<'a> DirectionThread<'a> {
                     }
                     engine.run()
                 })?;
-                let outlet = named("-out").spawn_scoped(scope, move || {
+                let outlet = named(number, "-out").spawn_scoped(scope, move || {
                     self.set_real_time_priority();
                     outlet.run(self.options.spin);
                     outlet
                 })?;
-                named("-in").spawn_scoped(scope, move || {
+                named(number, "-in").spawn_scoped(scope, move || {
                     self.set_real_time_priority();
                     self.run(EndSystemDirection { intake, engine, outlet })
                 })
             }
         }
+    }
+
+    /// Starts a direction in one thread, and a thread that builds the policies that follow.
+    fn start_one<'scope, R, T, O>(
+        self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        direction: Direction<R, T, O>,
+        builder: Option<ChangeBuilder>,
+        number: usize,
+    ) -> io::Result<thread::ScopedJoinHandle<'scope, DirectionReport<O>>>
+    where
+        R: Receive + Send + 'scope,
+        T: Transmit + Send + 'scope,
+        O: StageObserver + Send + 'scope,
+        'a: 'scope,
+    {
+        if let Some(builder) = builder {
+            named(number, "-next").spawn_scoped(scope, move || builder.run())?;
+        }
+        named(number, "").spawn_scoped(scope, move || {
+            self.set_real_time_priority();
+            self.run(direction)
+        })
     }
 
     fn set_real_time_priority(&self) {
@@ -156,6 +202,7 @@ impl<'a> DirectionThread<'a> {
     /// Polls a direction until it has stopped and drained, or the drain time is over.
     fn run<O>(self, mut direction: impl DirectionLoop<O>) -> DirectionReport<O> {
         let mut next_maintenance = clock::now();
+        let mut watch_until = next_maintenance;
         let mut deadline = None;
         let mut answering = Some(Answering::new(self.line));
         loop {
@@ -181,8 +228,12 @@ impl<'a> DirectionThread<'a> {
                 return direction.finish(now);
             }
             let wake = match next {
-                Next::Again => continue,
+                Next::Again => {
+                    watch_until = now + self.options.spin;
+                    continue;
+                }
                 _ if is_asked => continue,
+                Next::At(_) | Next::Idle if now.is_before(watch_until) && deadline.is_none() => continue,
                 Next::At(time) => (time - self.options.spin).earlier(next_maintenance),
                 Next::Blocked => now + RETRY_INTERVAL,
                 Next::Idle => next_maintenance,

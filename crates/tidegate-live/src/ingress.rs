@@ -4,7 +4,7 @@
 //! 52 ms.
 
 use crate::counters::{DirectionCounters, Refused};
-use crate::io::{Receive, Received};
+use crate::io::{Place, Receive, Received};
 use crate::offload::{PartialChecksum, Segmentation};
 use crate::pool::FramePool;
 use tidegate_core::classifier::{Header, Network};
@@ -48,7 +48,7 @@ pub(crate) fn take_in(
     let before = volume.packets;
     let mut any = false;
     while volume.packets - before < u64::from(batch) {
-        let taken = receiver.receive(|received| {
+        let taken = receiver.receive(pool, |pool, received| {
             *frames += 1;
             *super_frames += u64::from(received.offload.segmentation != Segmentation::None);
             let refused_before = refused.total();
@@ -83,34 +83,44 @@ fn packets(
     refused: &mut Refused,
     mut offer: impl FnMut(&mut FramePool, &Header, Arrived),
 ) {
-    if (received.bytes.len() as u32) < received.length {
-        return refused.cut_short.add(received.length);
-    }
-    let header = parse(LinkType::Ethernet, received.bytes);
-    match received.offload.segmentation {
-        Segmentation::None => {
+    let header = match received.place {
+        Place::Outside(bytes) if (bytes.len() as u32) < received.length => return refused.cut_short.add(received.length),
+        Place::Outside(bytes) => parse(LinkType::Ethernet, bytes),
+        Place::Slot(slot) => parse(LinkType::Ethernet, pool.packet(slot, received.length)),
+    };
+    match (received.offload.segmentation, received.place) {
+        (Segmentation::None, _) => {
             if let Some(arrived) = whole(received, &header, checksums, pool, refused) {
                 offer(pool, &header, arrived);
             }
         }
-        Segmentation::Cut { kind, size } => {
-            cut(received, &header, (kind, size), checksums, pool, refused, offer);
+        (Segmentation::Cut { kind, size }, Place::Outside(bytes)) => {
+            cut(bytes, received, &header, (kind, size), checksums, pool, refused, offer);
         }
-        Segmentation::Unknown => refused.not_segmentable.add(received.length),
+        (Segmentation::Unknown, Place::Outside(_)) => refused.not_segmentable.add(received.length),
+        (_, Place::Slot(_)) => unreachable!("super-frames do not fit into slots"),
     }
 }
 
 fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &mut FramePool, refused: &mut Refused) -> Option<Arrived> {
     let length = received.length;
-    if length > pool.longest() {
-        return Some(Arrived { slot: None, length });
-    }
-    let Some(slot) = pool.take() else {
-        refused.no_memory.add(length);
-        return None;
+    let slot = match received.place {
+        Place::Slot(slot) if length > pool.longest() => {
+            pool.release(slot);
+            return Some(Arrived { slot: None, length });
+        }
+        Place::Slot(slot) => slot,
+        Place::Outside(_) if length > pool.longest() => return Some(Arrived { slot: None, length }),
+        Place::Outside(bytes) => {
+            let Some(slot) = pool.take() else {
+                refused.no_memory.add(length);
+                return None;
+            };
+            pool.packet_mut(slot, length).copy_from_slice(bytes);
+            slot
+        }
     };
-    let frame = &mut pool.frame_mut(slot)[..length as usize];
-    frame.copy_from_slice(received.bytes);
+    let frame = pool.packet_mut(slot, length);
     let mut left = received.offload.checksum;
     if let Some(PartialChecksum { start, offset }) = left {
         // The kernel would compute an Internet checksum.
@@ -135,7 +145,10 @@ fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &m
     Some(Arrived { slot: Some(slot), length })
 }
 
+// What belongs to the frame, what to the policy, and where packets go.
+#[allow(clippy::too_many_arguments)]
 fn cut(
+    bytes: &[u8],
     received: Received<'_>,
     header: &Header,
     (kind, size): (SuperFrameKind, u16),
@@ -145,7 +158,7 @@ fn cut(
     mut offer: impl FnMut(&mut FramePool, &Header, Arrived),
 ) {
     let start = received.offload.checksum.map(|checksum| usize::from(checksum.start));
-    let Ok(super_frame) = SuperFrame::parse(received.bytes, kind, size, start) else {
+    let Ok(super_frame) = SuperFrame::parse(bytes, kind, size, start) else {
         return refused.not_segmentable.add(received.length);
     };
     let (style, left) = match checksums {
@@ -213,7 +226,7 @@ mod tests {
     fn through(bytes: &[u8], offload: Offload, checksums: Checksums, slots: u32) -> (Vec<Packet>, Refused) {
         let mut pool = FramePool::new(slots, 1514).unwrap();
         let (mut out, mut refused) = (Vec::new(), Refused::default());
-        let received = Received { bytes, length: bytes.len() as u32, offload, arrived: 0 };
+        let received = Received { place: Place::Outside(bytes), length: bytes.len() as u32, offload, arrived: 0 };
         packets(received, checksums, &mut pool, &mut refused, |pool, header, arrived| {
             assert!(matches!(header.network, Network::V4 { .. }));
             assert_eq!(header.length, arrived.length);
@@ -287,7 +300,7 @@ mod tests {
 
         let mut pool = FramePool::new(2, 1514).unwrap();
         let mut refused = Refused::default();
-        let received = Received { bytes: &frame, length: 9000, offload: Offload::default(), arrived: 0 };
+        let received = Received { place: Place::Outside(&frame), length: 9000, offload: Offload::default(), arrived: 0 };
         packets(received, Checksums::PassOn, &mut pool, &mut refused, |_, _, _| panic!("a frame cut short was offered"));
         assert_eq!(refused.cut_short, Volume { packets: 1, bytes: 9000 });
         assert_eq!(pool.in_use(), 0);

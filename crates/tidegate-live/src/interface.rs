@@ -64,18 +64,47 @@ impl ControlSocket {
 
     /// True if the network card joins packets (LRO), which cannot be undone.
     pub(crate) fn joins_packets(&self, name: &str) -> bool {
-        /// `struct ethtool_value`.
-        #[repr(C)]
-        struct Value {
-            command: u32,
-            data: u32,
-        }
-        const GET_FLAGS: u32 = 0x25;
         const LARGE_RECEIVE_OFFLOAD: u32 = 1 << 15;
-        let mut value = Value { command: GET_FLAGS, data: 0 };
-        let Ok(mut request) = request_for(name) else { return false };
-        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
-        self.ask(libc::SIOCETHTOOL, &mut request).is_ok() && value.data & LARGE_RECEIVE_OFFLOAD != 0
+        self.flags(name) & LARGE_RECEIVE_OFFLOAD != 0
+    }
+
+    /// True if the interface keeps the VLAN tags of frames beside them.
+    pub(crate) fn strips_tags(&self, name: &str) -> bool {
+        const STRIP_TAGS: u32 = 1 << 8;
+        self.flags(name) & STRIP_TAGS != 0
+    }
+
+    /// The offloads of the interface that are switched by flags; none if it has no such flags.
+    fn flags(&self, name: &str) -> u32 {
+        /// The command, then the flags: `struct ethtool_value`.
+        const GET_FLAGS: u32 = 0x25;
+        self.ethtool(name, [GET_FLAGS, 0]).map_or(0, |[_, flags]| flags)
+    }
+
+    /// The number of queues by which frames come in.
+    pub(crate) fn receive_queues(&self, name: &str) -> u32 {
+        /// The command, four limits, then the channels for receiving, for sending, for others, and for both: `struct ethtool_channels`.
+        const GET_CHANNELS: u32 = 0x3c;
+        let channels = self.ethtool(name, [GET_CHANNELS, 0, 0, 0, 0, 0, 0, 0, 0]);
+        channels.map_or(1, |[_, _, _, _, _, receiving, _, _, both]| receiving + both).max(1)
+    }
+
+    /// True if the interface is a network card, real or of a virtual machine: its driver names its place on a bus.
+    pub(crate) fn is_card(&self, name: &str) -> bool {
+        /// The command, then texts of 32 bytes, the fourth of which names the place: `struct ethtool_drvinfo`.
+        const GET_DRIVER: u32 = 0x03;
+        const PLACE: usize = 1 + 3 * 8;
+        let mut request = [0; 49];
+        request[0] = GET_DRIVER;
+        self.ethtool(name, request).is_ok_and(|answer| answer[PLACE] != 0)
+    }
+
+    /// A request to the driver of an interface, which answers in its place.
+    fn ethtool<const N: usize>(&self, name: &str, mut words: [u32; N]) -> io::Result<[u32; N]> {
+        let mut request = request_for(name)?;
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut words).cast();
+        self.ask(libc::SIOCETHTOOL, &mut request)?;
+        Ok(words)
     }
 
     fn ask(&self, request_code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {

@@ -1,17 +1,26 @@
 //! The interface between a direction and the kernel: a receiver and a transmitter of frames.
 //!
-//! Packet sockets (`packet`) implement both, and so do queues in memory in tests. AF_XDP would be another implementation, with the pages of the
-//! frame pool as its UMEM.
+//! Packet sockets (`packet`) implement both, AF_XDP sockets (`xdp`) do, and so do queues in memory in tests. Packet sockets copy frames into the
+//! frame pool and out of it. AF_XDP sockets share the memory of the pool with the kernel.
 
 use crate::offload::Offload;
+use crate::pool::FramePool;
 use std::os::fd::BorrowedFd;
+
+/// Where the bytes of a received frame are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place<'a> {
+    /// Outside of the frame pool: these were kept.
+    Outside(&'a [u8]),
+    /// In this slot of the frame pool, which belongs to the receiver's caller now.
+    Slot(u32),
+}
 
 /// A received frame, including VLAN tags. Valid until the next frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
-    /// The bytes that were kept.
-    pub(crate) bytes: &'a [u8],
-    /// Its length, which is greater than that of `bytes` if the frame was cut short.
+    pub(crate) place: Place<'a>,
+    /// Its length, which is greater than that of the bytes that were kept if the frame was cut short.
     pub(crate) length: u32,
     /// The work that its sender left to the network card.
     pub(crate) offload: Offload,
@@ -31,7 +40,7 @@ pub struct KernelCounters {
 /// Receives the frames of one interface.
 pub(crate) trait Receive {
     /// Passes the next frame to `take`; false if there is none.
-    fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool;
+    fn receive(&mut self, pool: &mut FramePool, take: impl FnOnce(&mut FramePool, Received<'_>)) -> bool;
 
     /// Clears errors, and opens the interface again if it was deleted and created again. Called 20 times a second, and at once after a socket
     /// error. True if frames can arrive.
@@ -66,6 +75,13 @@ pub(crate) trait Transmit {
     /// Why the first one was not sent.
     fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError>;
 
-    /// As [`Receive::attend`]. True if frames can leave.
+    /// Takes back the frames that the kernel needs no more, and reminds it of those that wait. False if it has no room for some of them.
+    #[inline]
+    fn settle(&mut self, pool: &mut FramePool) -> bool {
+        let _ = pool;
+        true
+    }
+
+    /// As [`Receive::maintain`]. True if frames can leave.
     fn maintain(&mut self) -> bool;
 }

@@ -27,8 +27,10 @@
 //! | `watch`, `record` | the observer of a port, and what is known of a direction |
 //! | `talkers`, `tap`, `class_queues` | the flows that send most; copies of packets for a capture; what the queues of a class hold |
 //! | `stamped`, `probe` | the instants at which packets pass the stages of a direction, and their recorder |
-//! | `io` | the interface to the kernel; a faster path than packet sockets would be another implementation beside `packet` |
+//! | `io` | the interface to the kernel |
+//! | `io_mode` | which implementation carries the frames of a bridge |
 //! | `packet` | packet sockets: a ring to receive, batches to send |
+//! | `xdp` | AF_XDP sockets: frames pass without a copy |
 //! | `endpoint` | an interface or one VLAN of it, and the tags of frames between two of them |
 //! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
@@ -58,6 +60,7 @@ mod interface;
 mod interface_lock;
 mod interface_warnings;
 mod io;
+mod io_mode;
 mod live_outcome;
 mod locks;
 mod memory;
@@ -73,10 +76,11 @@ mod stamped;
 mod talkers;
 mod tap;
 mod watch;
+mod xdp;
 
 pub use bridge::{run, run_observed};
 pub use class_queues::ClassQueues;
-pub use config::{LiveConfig, Options};
+pub use config::{Io, LiveConfig, Options};
 pub use control::{ClassDelays, ClassVolumes, Control};
 pub use counters::{DirectionCounters, Leak, Refused, Unsent};
 pub use direction_loop::EngineRecord;

@@ -19,9 +19,9 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    fn new(length: usize, flags: libc::c_int, descriptor: libc::c_int) -> io::Result<Mapping> {
+    fn new(length: usize, flags: libc::c_int, descriptor: libc::c_int, at: libc::off_t) -> io::Result<Mapping> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, descriptor, 0) };
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, descriptor, at) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -59,12 +59,17 @@ impl Piece {
     pub(crate) fn several(count: usize, length: usize) -> io::Result<impl Iterator<Item = Piece>> {
         let whole = length.checked_mul(count).ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let pages = Arc::new(Mapping::new(whole.max(1), flags, -1)?);
+        let pages = Arc::new(Mapping::new(whole.max(1), flags, -1, 0)?);
         Ok((0..count).map(move |number| {
             // SAFETY: piece `number` ends at most at `count * length`, where the mapping does.
             let address = unsafe { pages.address.add(number * length) };
             Piece { address, length, _pages: pages.clone() }
         }))
+    }
+
+    /// Where it starts, for a kernel that shares it.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.address
     }
 
     #[inline]
@@ -87,9 +92,9 @@ impl Piece {
 pub(crate) struct SharedPages(Mapping);
 
 impl SharedPages {
-    /// Maps the first `length` bytes of the ring of `socket`.
-    pub(crate) fn of(socket: BorrowedFd, length: usize) -> io::Result<SharedPages> {
-        Mapping::new(length, libc::MAP_SHARED, socket.as_raw_fd()).map(SharedPages)
+    /// Maps the first `length` bytes of the ring of `socket` that is found at the offset `ring`.
+    pub(crate) fn of(socket: BorrowedFd, length: usize, ring: libc::off_t) -> io::Result<SharedPages> {
+        Mapping::new(length, libc::MAP_SHARED | libc::MAP_POPULATE, socket.as_raw_fd(), ring).map(SharedPages)
     }
 
     /// The address of the byte at `offset`, which must be inside the mapping.

@@ -8,7 +8,8 @@ use tidegate_wire::segment::SuperFrameKind;
 /// The length of a virtio-net header without the field for merged buffers.
 pub(crate) const VIRTIO_HEADER: usize = 10;
 
-const NEEDS_CHECKSUM: u8 = 1;
+/// The first byte of a header that asks for a checksum.
+pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;

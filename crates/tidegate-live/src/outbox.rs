@@ -31,7 +31,7 @@ pub(crate) trait FrameOwner<F> {
     fn finished(&mut self, frame: F, length: u32, outcome: Outcome);
 
     /// The outcome of a copy of a frame that came twice.
-    fn copied(&mut self, length: u32, outcome: Outcome);
+    fn copied(&mut self, frame: &F, length: u32, outcome: Outcome);
 }
 
 /// The packets that the link has disturbed. A late packet that comes twice is late twice.
@@ -149,8 +149,8 @@ impl<F> Outbox<F> {
             self.held.packets -= 1;
             self.held.bytes -= u64::from(length);
             if copies > 1 {
+                owner.copied(&first.packet.frame, length, outcome);
                 self.line.leave_copy();
-                owner.copied(length, outcome);
             } else if let Some(frame) = self.line.leave() {
                 owner.finished(frame.packet.frame, length, outcome);
             }

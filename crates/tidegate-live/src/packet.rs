@@ -10,6 +10,25 @@ mod socket;
 pub(crate) use receive_ring::ReceiveRing;
 pub(crate) use send_socket::SendSocket;
 
+/// Keeps an interface in promiscuous mode for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Promiscuous {
+    _socket: socket::Socket,
+}
+
+impl Promiscuous {
+    /// Lets the interface of this index receive frames for other addresses.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn hold(index: i32) -> std::io::Result<Promiscuous> {
+        let socket = socket::Socket::open()?;
+        socket.bind(index, false)?;
+        socket.make_promiscuous(index)?;
+        Ok(Promiscuous { _socket: socket })
+    }
+}
+
 /// Opens a packet socket and closes it again.
 ///
 /// # Errors

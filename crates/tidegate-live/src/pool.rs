@@ -1,13 +1,17 @@
 //! The frame pool of one direction: a fixed number of equal slots, allocated once.
 //!
-//! A slot has a frame behind its virtio-net header, so a send needs one piece of memory per frame.
+//! A slot has a frame behind its virtio-net header, so a send needs one piece of memory per frame. The slots of some pools are chunks of memory that
+//! the kernel shares ([`Chunks`]): it receives into them and sends from them.
 
 use crate::memory::Piece;
 use crate::offload::{Offload, PartialChecksum, VIRTIO_HEADER};
 use std::io;
+use std::ptr::NonNull;
 
 /// The bytes before a frame, which is aligned; the virtio-net header is at their end.
 const HEADROOM: usize = 16;
+/// The same in a chunk, as the kernel leaves them before a frame that it receives.
+const HEADROOM_OF_CHUNK: u16 = 256;
 
 /// Frames in memory, by slot number.
 #[derive(Debug)]
@@ -16,7 +20,31 @@ pub(crate) struct FramePool {
     frames: Vec<Option<Piece>>,
     longest: usize,
     free: Vec<u32>,
+    chunks: Option<Chunks>,
 }
+
+/// What is known of slots that are chunks of memory that the kernel shares.
+#[derive(Debug)]
+struct Chunks {
+    /// The chunk that is slot 0, counted from the start of the memory, and the bytes of each.
+    first: u64,
+    length: u64,
+    /// Where the frame in each slot begins.
+    starts: Vec<u16>,
+    /// For each slot [`FILLED`], [`OWNED`], and in the other bits how often the kernel has still to send the frame. A slot with 0 is free.
+    states: Vec<u8>,
+}
+
+/// The kernel may receive into the slot.
+const FILLED: u8 = 0x80;
+/// The slot was taken, and has not been released.
+const OWNED: u8 = 0x40;
+
+/// The bytes before a frame in a chunk that asks the kernel for its checksum (`struct xsk_tx_metadata`): eight of flags, two numbers of two bytes, and
+/// twelve that are not used. The virtio-net header is in the last ten.
+pub(crate) const SEND_METADATA: usize = 24;
+/// `XDP_TXMD_FLAGS_CHECKSUM`.
+const COMPLETE_CHECKSUM: u64 = libc::XDP_TXMD_FLAGS_CHECKSUM as u64;
 
 /// A frame lent to another thread.
 #[derive(Debug)]
@@ -56,7 +84,25 @@ impl FramePool {
         // Last in, first out: a lightly loaded pool stays in the cache.
         free.extend((0..slots).rev());
         frames.extend(Piece::several(slots as usize, stride)?.map(Some));
-        Ok(FramePool { frames, longest: longest as usize, free })
+        Ok(FramePool { frames, longest: longest as usize, free, chunks: None })
+    }
+
+    /// A pool whose slots are these pieces, which are the chunks from number `first` on, of `length` bytes each, of memory that the kernel shares.
+    pub(crate) fn of_chunks(pieces: Vec<Piece>, first: u32, length: u32, longest: u32) -> FramePool {
+        let slots = pieces.len();
+        let chunks = Chunks { first: first.into(), length: length.into(), starts: vec![0; slots], states: vec![0; slots] };
+        let frames = pieces.into_iter().map(Some).collect();
+        FramePool { frames, longest: longest as usize, free: (0..slots as u32).rev().collect(), chunks: Some(chunks) }
+    }
+
+    /// Where its slots start.
+    pub(crate) fn memory(&self) -> NonNull<u8> {
+        self.frames.iter().flatten().next().map_or(NonNull::dangling(), Piece::start)
+    }
+
+    /// The number of slots.
+    pub(crate) fn slots(&self) -> u32 {
+        self.frames.len() as u32
     }
 
     /// The bytes that a pool of this size maps.
@@ -67,13 +113,99 @@ impl FramePool {
     /// Takes a free slot; `None` if all are in use.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u32> {
-        self.free.pop()
+        let slot = self.free.pop()?;
+        if let Some(chunks) = &mut self.chunks {
+            chunks.starts[slot as usize] = HEADROOM_OF_CHUNK;
+            chunks.states[slot as usize] = OWNED;
+        }
+        Some(slot)
     }
 
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
+        if let Some(chunks) = &mut self.chunks {
+            let state = &mut chunks.states[slot as usize];
+            debug_assert!(*state & OWNED != 0, "slot {slot} was freed twice");
+            *state &= !OWNED;
+            if *state != 0 {
+                // It is free once the kernel has sent the frame.
+                return;
+            }
+        }
         debug_assert!(self.frames[slot as usize].is_some() && self.free.len() < self.frames.len(), "slot {slot} was freed twice");
         self.free.push(slot);
+    }
+
+    /// Takes a free slot for the kernel to receive into, and returns its address in the shared memory.
+    #[inline]
+    pub(crate) fn fill(&mut self) -> Option<u64> {
+        let Some(chunks) = &mut self.chunks else { unreachable!("the kernel shares no memory with this pool") };
+        let slot = self.free.pop()?;
+        chunks.states[slot as usize] = FILLED;
+        Some((chunks.first + u64::from(slot)) * chunks.length)
+    }
+
+    /// The kernel has received a frame of `length` bytes at this address. Its slot belongs to the caller.
+    #[inline]
+    pub(crate) fn received(&mut self, address: u64, length: u32) -> u32 {
+        let (slot, start) = self.slot_at(address);
+        let Some(chunks) = &mut self.chunks else { unreachable!("the kernel shares no memory with this pool") };
+        // Checked nevertheless, because both come from outside.
+        assert!(start >= SEND_METADATA as u64 && start + u64::from(length) <= chunks.length, "a frame outside its chunk");
+        chunks.states[slot as usize] = OWNED;
+        chunks.starts[slot as usize] = start as u16;
+        slot
+    }
+
+    /// The kernel sends the frame in this slot from its place, or has copied it.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, slot: u32) {
+        if let Some(chunks) = &mut self.chunks {
+            chunks.states[slot as usize] += 1;
+        }
+    }
+
+    /// The kernel has sent the frame at this address.
+    #[inline]
+    pub(crate) fn sent(&mut self, address: u64) {
+        let (slot, _) = self.slot_at(address);
+        if let Some(chunks) = &mut self.chunks {
+            let state = &mut chunks.states[slot as usize];
+            *state -= 1;
+            if *state == 0 {
+                self.free.push(slot);
+            }
+        }
+    }
+
+    /// Takes the slots back that the kernel was to receive into.
+    pub(crate) fn reclaim_filled(&mut self) {
+        self.reclaim(FILLED);
+    }
+
+    /// Takes the slots back whose frames the kernel was to send.
+    pub(crate) fn reclaim_sent(&mut self) {
+        self.reclaim(!(FILLED | OWNED));
+    }
+
+    fn reclaim(&mut self, bits: u8) {
+        let Some(chunks) = &mut self.chunks else { return };
+        for (slot, state) in (0..).zip(&mut chunks.states) {
+            let was_used = *state & bits != 0;
+            *state &= !bits;
+            if was_used && *state == 0 {
+                self.free.push(slot);
+            }
+        }
+    }
+
+    #[inline]
+    fn slot_at(&self, address: u64) -> (u32, u64) {
+        let Some(chunks) = &self.chunks else { unreachable!("the kernel shares no memory with this pool") };
+        let shift = chunks.length.trailing_zeros();
+        let slot = (address >> shift).wrapping_sub(chunks.first);
+        assert!(slot < chunks.states.len() as u64, "a frame of another direction");
+        (slot as u32, address & (chunks.length - 1))
     }
 
     /// Lends the frame in a slot to another thread.
@@ -104,8 +236,16 @@ impl FramePool {
     /// The whole room for a frame in a slot.
     #[inline]
     pub(crate) fn frame_mut(&mut self, slot: u32) -> &mut [u8] {
-        let longest = self.longest;
-        &mut self.piece_mut(slot).bytes_mut()[HEADROOM..HEADROOM + longest]
+        let (start, longest) = (self.start(slot), self.longest);
+        let bytes = self.piece_mut(slot).bytes_mut();
+        let end = bytes.len().min(start + longest);
+        &mut bytes[start..end]
+    }
+
+    /// Where the frame in a slot begins.
+    #[inline]
+    fn start(&self, slot: u32) -> usize {
+        self.chunks.as_ref().map_or(HEADROOM, |chunks| usize::from(chunks.starts[slot as usize]))
     }
 
     /// The frame of `length` bytes in a slot.
@@ -123,15 +263,24 @@ impl FramePool {
     /// Sets the checksum request of the frame in a slot.
     #[inline]
     pub(crate) fn set_checksum(&mut self, slot: u32, checksum: Option<PartialChecksum>) {
-        let header = HEADROOM - VIRTIO_HEADER..HEADROOM;
-        self.piece_mut(slot).bytes_mut()[header].copy_from_slice(&Offload::virtio_of(checksum));
+        let start = self.start(slot);
+        let has_metadata = self.chunks.is_some();
+        let bytes = self.piece_mut(slot).bytes_mut();
+        bytes[start - VIRTIO_HEADER..start].copy_from_slice(&Offload::virtio_of(checksum));
+        if let Some(checksum) = checksum.filter(|_| has_metadata) {
+            let metadata = &mut bytes[start - SEND_METADATA..start - VIRTIO_HEADER];
+            metadata[..8].copy_from_slice(&COMPLETE_CHECKSUM.to_ne_bytes());
+            metadata[8..10].copy_from_slice(&checksum.start.to_ne_bytes());
+            metadata[10..12].copy_from_slice(&checksum.offset.to_ne_bytes());
+        }
     }
 
     /// The frame of `length` bytes in a slot, behind its virtio-net header.
     #[inline]
     pub(crate) fn message(&self, slot: u32, length: u32) -> &[u8] {
         let Some(piece) = &self.frames[slot as usize] else { unreachable!("the frame in slot {slot} is lent") };
-        message(piece, length)
+        let start = self.start(slot);
+        &piece.bytes()[start - VIRTIO_HEADER..start + length as usize]
     }
 
     #[inline]
@@ -178,6 +327,51 @@ mod tests {
         pool.release(slot);
         assert_eq!((pool.in_use(), pool.take()), (0, Some(slot)));
         assert_eq!(pool.message(slot, 100)[10..], [9; 100]);
+    }
+
+    /// Three chunks of 2048 bytes, the first of which is chunk 5 of the memory.
+    fn chunks() -> FramePool {
+        FramePool::of_chunks(Piece::several(3, 2048).unwrap().collect(), 5, 2048, 1518)
+    }
+
+    #[test]
+    fn a_chunk_is_free_once_the_kernel_has_sent_it_as_often_as_asked() {
+        let mut pool = chunks();
+        assert_eq!([pool.fill(), pool.fill()], [Some(5 * 2048), Some(6 * 2048)]);
+        assert_eq!(pool.received(6 * 2048 + 256, 100), 1);
+        pool.packet_mut(1, 100).fill(9);
+        pool.set_checksum(1, Some(PartialChecksum { start: 34, offset: 6 }));
+        assert_eq!(pool.message(1, 100)[10..], [9; 100]);
+        let metadata = &pool.frames[1].as_ref().unwrap().bytes()[256 - 24..256 - 12];
+        assert_eq!(metadata, [&2_u64.to_ne_bytes()[..], &34_u16.to_ne_bytes(), &6_u16.to_ne_bytes()].concat());
+        // Twice on the way, and the first is sent before the slot is released.
+        pool.hand_over(1);
+        pool.sent(6 * 2048 + 256);
+        pool.hand_over(1);
+        pool.release(1);
+        assert_eq!(pool.in_use(), 2);
+        pool.sent(6 * 2048 + 256);
+        assert_eq!((pool.in_use(), pool.take()), (1, Some(1)));
+    }
+
+    #[test]
+    fn what_a_socket_had_comes_back_when_it_is_closed() {
+        let mut pool = chunks();
+        let [filled, received] = [pool.fill(), pool.fill()].map(Option::unwrap);
+        let slot = pool.received(received + 256, 60);
+        pool.hand_over(slot);
+        pool.reclaim_sent();
+        assert_eq!((pool.in_use(), pool.slots()), (2, 3));
+        pool.reclaim_filled();
+        assert_eq!(pool.in_use(), 1);
+        pool.release(slot);
+        assert_eq!((pool.in_use(), filled), (0, 5 * 2048));
+    }
+
+    #[test]
+    #[should_panic(expected = "a frame of another direction")]
+    fn a_frame_of_another_direction_is_a_defect() {
+        chunks().sent(4 * 2048);
     }
 
     #[test]

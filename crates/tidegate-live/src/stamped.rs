@@ -3,6 +3,7 @@
 //! With the observer `()` nothing is left of this in the machine code.
 
 use crate::io::{KernelCounters, Receive, Received, SendError, Transmit};
+use crate::pool::FramePool;
 use crate::watch::StageObserver;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -30,11 +31,11 @@ impl<'a, E, O> Stamped<'a, E, O> {
 
 impl<R: Receive, O: StageObserver> Receive for Stamped<'_, R, O> {
     #[inline]
-    fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
-        self.end.receive(|received| {
+    fn receive(&mut self, pool: &mut FramePool, take: impl FnOnce(&mut FramePool, Received<'_>)) -> bool {
+        self.end.receive(pool, |pool, received| {
             self.stamps.at.set(O::stamp());
             self.stamps.arrived.set(received.arrived);
-            take(received);
+            take(pool, received);
         })
     }
 
@@ -57,6 +58,11 @@ impl<T: Transmit, O: StageObserver> Transmit for Stamped<'_, T, O> {
         let sent = self.end.send(messages);
         self.stamps.at.set(O::stamp());
         sent
+    }
+
+    #[inline]
+    fn settle(&mut self, pool: &mut FramePool) -> bool {
+        self.end.settle(pool)
     }
 
     fn maintain(&mut self) -> bool {

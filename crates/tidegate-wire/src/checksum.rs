@@ -92,6 +92,45 @@ pub fn pseudo_header(addresses: &[u8], protocol: u8, length: u32) -> u16 {
     add(add(sum(addresses), u16::from(protocol)), length)
 }
 
+/// Where the checksum of an Ethernet frame starts and how far behind its field is, if it looks unfinished: the field of TCP or UDP holds the
+/// sum over the pseudo-header, or that of SCTP nothing. A finished checksum looks so in one of 65,536 frames; completing it leaves it as it is.
+pub fn partial(frame: &[u8]) -> Option<(usize, usize)> {
+    const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
+    let two = |at: usize| frame.get(at..at + 2).map(|bytes| [bytes[0], bytes[1]]);
+    let mut network = 14;
+    while network < 22 && TAGS.contains(&two(network - 2)?) {
+        network += 4;
+    }
+    let (addresses, protocol, start, end) = match two(network - 2)? {
+        [0x08, 0x00] => {
+            let header = frame.get(network..network + 20)?;
+            let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+            if is_fragment {
+                return None;
+            }
+            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            (&header[12..20], header[9], network + usize::from(header[0] & 0xf) * 4, network + length)
+        }
+        [0x86, 0xdd] => {
+            let header = frame.get(network..network + 40)?;
+            let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+            (&header[8..40], header[6], network + 40, network + 40 + length)
+        }
+        _ => return None,
+    };
+    let offset = match protocol {
+        6 => 16,
+        17 => 6,
+        132 => return (frame.get(start + 8..start + 12)? == [0; 4]).then_some((start, 8)),
+        _ => return None,
+    };
+    let length = end.checked_sub(start).filter(|length| *length >= offset + 2)?;
+    // Completing sums to the end of the frame.
+    let is_all = frame.get(end..)?.iter().all(|byte| *byte == 0);
+    let field = u16::from_be_bytes(two(start + offset)?);
+    (is_all && field == pseudo_header(addresses, protocol, length as u32)).then_some((start, offset))
+}
+
 /// The checksum field for a sum over everything that it protects: its complement, with 0xffff in place of zero.
 pub const fn finish(sum: u16) -> u16 {
     if sum == 0xffff { 0xffff } else { !sum }
@@ -166,6 +205,70 @@ mod tests {
             complete(&mut frame, start, 6).unwrap();
             prop_assert_eq!(frame, right);
         }
+    }
+
+    /// A frame from an independent builder, with its transport's place and that of its checksum.
+    fn built(payload: &[u8], v6: bool, tcp: bool) -> (Vec<u8>, usize, usize) {
+        let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
+        let ip = if v6 { ethernet.ipv6([7; 16], [9; 16], 64) } else { ethernet.ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64) };
+        let mut frame = Vec::new();
+        if tcp {
+            ip.tcp(4000, 5000, 7, 1000).write(&mut frame, payload).unwrap();
+        } else {
+            ip.udp(4000, 5000).write(&mut frame, payload).unwrap();
+        }
+        (frame, if v6 { 54 } else { 34 }, if tcp { 16 } else { 6 })
+    }
+
+    proptest! {
+        #[test]
+        fn an_unfinished_checksum_is_found_and_completed(payload in proptest::collection::vec(any::<u8>(), 0..100), v6: bool, tcp: bool, tags in 0usize..3) {
+            let (right, start, offset) = built(&payload, v6, tcp);
+            let addresses = if v6 { 22..54 } else { 26..34 };
+            let sum = pseudo_header(&right[addresses], if tcp { 6 } else { 17 }, (right.len() - start) as u32);
+            let mut frame = right.clone();
+            frame[start + offset..start + offset + 2].copy_from_slice(&sum.to_be_bytes());
+            let tag = [[0x88, 0xa8, 0, 9], [0x81, 0, 0, 7]].concat();
+            let tagged = |frame: &[u8]| [&frame[..12], &tag[8 - 4 * tags..], &frame[12..]].concat();
+            let (mut frame, right) = (tagged(&frame), tagged(&right));
+            prop_assert_eq!(partial(&frame), Some((start + 4 * tags, offset)));
+            complete(&mut frame, start + 4 * tags, offset).unwrap();
+            prop_assert_eq!(&frame, &right);
+            // Cut off anywhere, it is read without a panic.
+            (0..frame.len()).for_each(|length| _ = partial(&frame[..length]));
+        }
+    }
+
+    #[test]
+    fn a_finished_checksum_that_looks_unfinished_stays_as_it_is() {
+        let looks_unfinished =
+            (0..=u16::MAX).map(|word| built(&word.to_be_bytes(), false, false)).find(|(frame, ..)| partial(frame).is_some());
+        let (frame, start, offset) = looks_unfinished.unwrap();
+        let mut completed = frame.clone();
+        complete(&mut completed, start, offset).unwrap();
+        assert_eq!(completed, frame);
+        // Padding that is not zero would be summed.
+        assert_eq!(partial(&[&frame[..], &[0; 4]].concat()), Some((start, offset)));
+        assert_eq!(partial(&[&frame[..], &[1]].concat()), None);
+    }
+
+    #[test]
+    fn fragments_and_other_protocols_have_no_unfinished_checksum() {
+        let (mut frame, start, _) = built(&[1; 20], false, false);
+        let sum = pseudo_header(&frame[26..34], 17, 28);
+        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        assert!(partial(&frame).is_some());
+        let mut fragment = frame.clone();
+        fragment[20] |= 0x20;
+        assert_eq!(partial(&fragment), None);
+        let mut other = frame.clone();
+        other[23] = 47;
+        assert_eq!(partial(&other), None);
+        let mut sctp = frame;
+        sctp[23] = 132;
+        assert_eq!(partial(&sctp), None);
+        sctp[start + 8..start + 12].fill(0);
+        assert_eq!(partial(&sctp), Some((start, 8)));
     }
 
     #[test]

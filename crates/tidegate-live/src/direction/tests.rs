@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::io::{KernelCounters, Received, SendError};
+use crate::io::{KernelCounters, Place, Received, SendError};
 use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -60,15 +60,15 @@ pub(crate) struct Arrivals {
 }
 
 impl Receive for Arrivals {
-    fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
+    fn receive(&mut self, pool: &mut FramePool, take: impl FnOnce(&mut FramePool, Received<'_>)) -> bool {
         if let Some((bytes, offload)) = self.frames.pop_front() {
-            take(Received { bytes: &bytes, length: bytes.len() as u32, offload, arrived: 0 });
+            take(pool, Received { place: Place::Outside(&bytes), length: bytes.len() as u32, offload, arrived: 0 });
             return true;
         }
         match &mut self.repeated {
             Some((bytes, left)) if *left > 0 => {
                 *left -= 1;
-                take(Received { bytes, length: bytes.len() as u32, offload: Offload::default(), arrived: 0 });
+                take(pool, Received { place: Place::Outside(bytes), length: bytes.len() as u32, offload: Offload::default(), arrived: 0 });
                 true
             }
             _ => false,
@@ -124,7 +124,6 @@ impl Transmit for Departures {
 }
 
 type Tested<O = ()> = Direction<Arrivals, Departures, O>;
-/// The longest frame of the policy, in bytes.
 const LONGEST_FRAME: u32 = 1518;
 
 /// One class, first in first out, 10 Mbit/s with Ethernet's overhead, room for `packets`.
@@ -158,7 +157,8 @@ fn direction_with<O: StageObserver>(packets: u32, observer: O) -> Tested<O> {
 
 fn direction_on<O: StageObserver>(packets: u32, direction_options: DirectionOptions, observer: O) -> Tested<O> {
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
-    Direction::new(Time::ZERO, setup(packets), direction_options, Arrivals::default(), departures, [true; 2], observer).unwrap()
+    let pool = FramePool::new(direction_options.slots, LONGEST_FRAME).unwrap();
+    Direction::new(Time::ZERO, setup(packets), direction_options, Arrivals::default(), departures, [true; 2], pool, observer)
 }
 
 fn direction(packets: u32) -> Tested {
@@ -248,8 +248,8 @@ pub(crate) fn tagged_super_frame() -> (Vec<u8>, Offload) {
 #[test]
 fn code_points_are_set_in_every_packet_that_has_the_field() {
     let departures = Departures { sent: Vec::with_capacity(16), most: 32, ..Departures::default() };
-    let mut direction =
-        Direction::new(Time::ZERO, priority_five(9), direction_options(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
+    let (options, pool) = (direction_options(13), FramePool::new(13, LONGEST_FRAME).unwrap());
+    let mut direction = Direction::new(Time::ZERO, priority_five(9), options, Arrivals::default(), departures, [true; 2], pool, ());
     direction.receiver.frames.extend([millisecond(3), tagged_super_frame()]);
     direction.poll(at(0), true);
     direction.poll(at(5000), true);

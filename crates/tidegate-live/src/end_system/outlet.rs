@@ -48,7 +48,7 @@ impl FrameOwner<Lent> for Reporting {
         self.report(Report::Back { lent, sent: Some((length, outcome)) });
     }
 
-    fn copied(&mut self, length: u32, outcome: Outcome) {
+    fn copied(&mut self, _: &Lent, length: u32, outcome: Outcome) {
         self.report(Report::Copied { length, outcome });
     }
 }

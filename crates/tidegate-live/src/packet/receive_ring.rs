@@ -11,9 +11,10 @@ use super::socket::Socket;
 use crate::endpoint::{TAG_LENGTH, Tagging};
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
-use crate::io::{KernelCounters, Receive, Received};
+use crate::io::{KernelCounters, Place, Receive, Received};
 use crate::memory::{Piece, SharedPages};
 use crate::offload::{Offload, VIRTIO_HEADER};
+use crate::pool::FramePool;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -77,9 +78,9 @@ impl ReceiveRing {
 
 impl Receive for ReceiveRing {
     #[inline]
-    fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
+    fn receive(&mut self, pool: &mut FramePool, take: impl FnOnce(&mut FramePool, Received<'_>)) -> bool {
         match &mut self.ring {
-            Some(ring) => ring.receive(self.staging.bytes_mut(), take),
+            Some(ring) => ring.receive(self.staging.bytes_mut(), |received| take(pool, received)),
             None => false,
         }
     }
@@ -133,7 +134,7 @@ impl Ring {
             tp_frame_nr: (blocks * slots_per_block) as u32,
         };
         socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request).map_err(doing("allocating a receive ring"))?;
-        let pages = SharedPages::of(socket.as_fd(), block * blocks).map_err(doing("mapping a receive ring"))?;
+        let pages = SharedPages::of(socket.as_fd(), block * blocks, 0).map_err(doing("mapping a receive ring"))?;
         if let Some(vlan) = tagging.filter() {
             socket.take_vlan(vlan).map_err(doing("filtering by VLAN"))?;
         }
@@ -248,9 +249,10 @@ fn with_tag(bytes: &mut [u8], kept: usize, length: u32, mut offload: Offload, ta
             if let Some(checksum) = &mut offload.checksum {
                 checksum.start = checksum.start.saturating_add(TAG_LENGTH as u16);
             }
-            Received { bytes: &bytes[frame - TAG_LENGTH..], length: length + TAG_LENGTH as u32, offload, arrived: 0 }
+            let place = Place::Outside(&bytes[frame - TAG_LENGTH..]);
+            Received { place, length: length + TAG_LENGTH as u32, offload, arrived: 0 }
         }
-        _ => Received { bytes: &bytes[frame..], length, offload, arrived: 0 },
+        _ => Received { place: Place::Outside(&bytes[frame..]), length, offload, arrived: 0 },
     }
 }
 
@@ -267,7 +269,7 @@ mod tests {
         let offload = Offload { checksum, segmentation: Segmentation::None };
         let tag = tag_of(libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID, 0x6123, 0x88a8);
         let received = with_tag(&mut bytes, 20, 50, offload, tag);
-        assert_eq!(received.bytes, b"destinsource\x88\xa8\x61\x23TYpayloa");
+        assert_eq!(received.place, Place::Outside(b"destinsource\x88\xa8\x61\x23TYpayloa"));
         assert_eq!(received.length, 54);
         assert_eq!(received.offload.checksum, Some(PartialChecksum { start: 18, offset: 2 }));
     }
@@ -279,6 +281,6 @@ mod tests {
         assert_eq!(tag_of(libc::TP_STATUS_VLAN_VALID, 5, 0), Some([0x81, 0, 0, 5]));
         let mut bytes = [7; VIRTIO_HEADER + 14];
         let received = with_tag(&mut bytes, 14, 14, Offload::default(), None);
-        assert_eq!((received.bytes.len(), received.length), (14, 14));
+        assert_eq!((received.place, received.length), (Place::Outside(&[7; 14]), 14));
     }
 }

@@ -10,7 +10,7 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::registry::BufferKind;
 use tidegate_core::units::Duration as PortDuration;
-use tidegate_live::{Checksums, LiveConfig, LiveError, run};
+use tidegate_live::{Checksums, Io, LiveConfig, LiveError, run};
 
 fn split(setup: PortSetup) -> LiveConfig {
     let mut config = between(setup);
@@ -78,17 +78,17 @@ fn flows_arrive_complete_and_in_order_through_an_end_system() {
 
 #[test]
 fn two_greedy_classes_share_three_to_one_through_an_end_system() {
-    greedy_classes_share_three_to_one(true);
+    greedy_classes_share_three_to_one(Io::Packet, true);
 }
 
 #[test]
 fn tcp_at_20_mbit_through_an_end_system() {
-    tcp_is_shaped(20_000_000, &[], Checksums::PassOn, true);
+    tcp_is_shaped(20_000_000, &[], Checksums::PassOn, (Io::Packet, true));
 }
 
 #[test]
 fn tcp_at_200_mbit_through_an_end_system() {
-    tcp_is_shaped(200_000_000, &[], Checksums::PassOn, true);
+    tcp_is_shaped(200_000_000, &[], Checksums::PassOn, (Io::Packet, true));
 }
 
 /// Without time to drain, frames left in the rings are counted.

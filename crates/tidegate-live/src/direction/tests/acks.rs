@@ -36,7 +36,8 @@ fn the_newest_acknowledgements_of_a_connection_leave() {
     ];
     for (ack_filter, expected) in cases {
         let options = DirectionOptions { ack_filter, ..direction_options(24) };
-        let mut direction = Direction::new(Time::ZERO, setup(20), options, Arrivals::default(), Numbers::default(), [true; 2], ()).unwrap();
+        let pool = FramePool::new(24, LONGEST_FRAME).unwrap();
+        let mut direction = Direction::new(Time::ZERO, setup(20), options, Arrivals::default(), Numbers::default(), [true; 2], pool, ());
         // The first starts at once, so it has left its queue.
         direction
             .receiver

@@ -35,7 +35,8 @@ fn frames_that_can_be_marked_leave_with_marks_and_others_as_they_came() {
     let aqm = AqmKind::Step.build(&AqmSetup { flows: 1, rate: setup.rate, longest_frame: LONGEST_FRAME }, &at_arrival).unwrap();
     let setup = PortSetup { aqms: vec![Some(aqm)], ..setup };
     let departures = TrafficClasses::default();
-    let mut direction = Direction::new(Time::ZERO, setup, direction_options(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
+    let (options, pool) = (direction_options(13), FramePool::new(13, LONGEST_FRAME).unwrap());
+    let mut direction = Direction::new(Time::ZERO, setup, options, Arrivals::default(), departures, [true; 2], pool, ());
     // The first starts at once, and the second finds an empty queue.
     direction.receiver.frames.extend([0b10, 0b10, 0b10, 0b01, 0b00, 0b11, 0xba].map(ipv4));
     for millisecond in 0..10 {

@@ -1,0 +1,39 @@
+//! Which sockets carry the frames of a bridge: those asked for, or packet sockets where these cannot be had.
+
+use crate::config::{Io, Options};
+use crate::endpoint::Endpoint;
+use crate::interface::{ControlSocket, InterfaceState};
+use crate::xdp::{self, Held, XdpEnds, XdpPair};
+
+/// The sockets of a bridge.
+pub(crate) struct Opened {
+    /// AF_XDP sockets for the directions from the first interface and from the second; packet sockets are still to be opened without.
+    pub(crate) ends: [Option<XdpEnds>; 2],
+    /// What they are, for users.
+    pub(crate) mode: String,
+    /// Why they are not those that were asked for.
+    pub(crate) warning: Option<String>,
+}
+
+/// Opens the sockets that the options ask for. `held` is about the directions from the first interface and from the second.
+pub(crate) fn open(
+    control: &ControlSocket,
+    endpoints: [&Endpoint; 2],
+    states: [&InterfaceState; 2],
+    held: [Held; 2],
+    options: Options,
+) -> Opened {
+    let packet = |mode: String, warning| Opened { ends: [None, None], mode, warning };
+    let obstacle = match options.io {
+        Io::Packet => return packet("packet sockets".to_owned(), None),
+        _ if options.end_system => Some("an end system has packet sockets".to_owned()),
+        Io::Auto => xdp::not_worth_it(control, endpoints),
+        Io::Xdp => None,
+    };
+    let opened = obstacle.map_or_else(|| xdp::open(control, endpoints, states, held, options.ring), Err);
+    match opened {
+        Ok(XdpPair { directions: [there, back], mode }) => Opened { ends: [Some(there), Some(back)], mode, warning: None },
+        Err(why) if options.io == Io::Auto => packet(format!("packet sockets, because {why}"), None),
+        Err(why) => packet("packet sockets".to_owned(), Some(format!("warning: AF_XDP was asked for, and packet sockets are used: {why}"))),
+    }
+}
