@@ -3,6 +3,7 @@
 use crate::acks::AckFilterForm;
 use crate::changes::{self, Change};
 use crate::confinement::{self, Paths};
+use crate::fail_open;
 use crate::failure::Failure;
 use crate::live_pages::Pages;
 use crate::live_pairs::{Pair, PairArguments};
@@ -27,7 +28,9 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_control::http::PageServer;
 use tidegate_control::{Limits, Server};
-use tidegate_live::{Checksums, Control, DirectionOutcome, EngineRecord, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers};
+use tidegate_live::{
+    Checksums, Control, DirectionOutcome, EngineRecord, Heartbeat, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers,
+};
 use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_time};
 use tidegate_scenario::FileSet;
 use tidegate_scenario::policy::Policy;
@@ -104,6 +107,9 @@ pub struct Arguments {
     /// With --probe: the packets that memory is set aside for, 72 bytes each; later ones are counted only
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "probe", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     probe_packets: u32,
+    /// Pass packets on unshaped when this process fails: a guardian, a process of its own, does it until the bridge is back (docs/live.md)
+    #[arg(long, conflicts_with_all = ["end_system", "probe"])]
+    fail_open: bool,
     /// Start even if another process already carries packets on one of the interfaces
     #[arg(long)]
     force: bool,
@@ -124,9 +130,14 @@ fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let heartbeat = fail_open::heartbeat()?;
+    if arguments.fail_open && heartbeat.is_none() {
+        return fail_open::guard(&arguments.pairs.interfaces());
+    }
     let (scenario, files) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
     let pairs = arguments.pairs.pairs(&scenario, arguments.end_system)?;
-    let configs: Vec<LiveConfig> = pairs.iter().map(|pair| config(arguments, pair)).collect();
+    let configs = (0..).zip(&pairs).map(|(number, pair)| config(arguments, pair, heartbeat.clone().map(|page| (page, number))));
+    let configs: Vec<LiveConfig> = configs.collect();
 
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
@@ -150,8 +161,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// The configuration of the bridge of one pair.
-fn config(arguments: &Arguments, pair: &Pair<'_>) -> LiveConfig {
+fn config(arguments: &Arguments, pair: &Pair<'_>, heartbeat: Option<(Heartbeat, usize)>) -> LiveConfig {
     let mut config = pair.config();
+    config.heartbeat = heartbeat;
     let held = pair.held();
     let usual = if arguments.control.is_some() { held.saturating_mul(4).min(held.max(MOST_ROOM)) } else { 0 };
     let options = &mut config.options;
@@ -181,6 +193,7 @@ fn carry(
 ) -> Result<ExitCode, Failure> {
     let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
+    let heartbeat = configs.first().and_then(|config| config.heartbeat.clone());
     let limit = arguments.time.map(|time| Duration::from_nanos(time.picoseconds() / 1000));
     let finished = AtomicBool::new(false);
     let in_place = std::io::stderr().is_terminal();
@@ -213,11 +226,17 @@ fn carry(
             let (controls, stop) = (configs.iter().map(|config| config.control.clone()).collect::<Vec<_>>(), &stop);
             scope.spawn(move || supervision::supervise(&controls, stop, over));
         }
-        let (stop, ticker, recording, starting) = (&stop, &ticker, &recording, &starting);
+        let (stop, ticker, recording, starting, heartbeat) = (&stop, &ticker, &recording, &starting, &heartbeat);
         let bridge = move |number: usize, config: LiveConfig| {
             let started = Once::new();
             let on_tick = |tick: &Tick| {
-                started.call_once(|| supervision::one_is_ready(starting));
+                started.call_once(|| {
+                    if supervision::one_is_ready(starting)
+                        && let Some((heartbeat, _)) = heartbeat
+                    {
+                        heartbeat.ready();
+                    }
+                });
                 lock(ticker).show(number, tick);
             };
             let outcome = match recording {
@@ -238,13 +257,7 @@ fn carry(
         outcomes
     });
     lock(&ticker).end();
-    let (outcomes, probes): (Vec<_>, Vec<_>) = outcomes
-        .map_err(|error| {
-            let message = format!("error: {error}");
-            if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
-        })?
-        .into_iter()
-        .unzip();
+    let (outcomes, probes): (Vec<_>, Vec<_>) = outcomes.map_err(|error| refused(&error))?.into_iter().unzip();
 
     let joined: Vec<String> = pairs.iter().map(|pair| pair.interfaces.join(" and ")).collect();
     let mut report = Report::new(
@@ -287,6 +300,12 @@ fn carry(
     }
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
     destination.present(&report)
+}
+
+/// A bridge that cannot start.
+pub fn refused(error: &LiveError) -> Failure {
+    let message = format!("error: {error}");
+    if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
 }
 
 /// The control socket, made before rights are given up: its folder may be another user's.
@@ -406,7 +425,7 @@ fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, c
     let name = name_of(direction);
     add_port(run, &name, true, direction.rate, &direction.record, seconds);
     if let Some(port) = run.ports.last_mut() {
-        let KernelCounters { received, dropped } = direction.counters.kernel;
+        let KernelCounters { received, dropped, .. } = direction.counters.kernel;
         port.kernel = Some(KernelResult { received_frames: received, dropped_frames: dropped });
         add_aqms(port, changes::policies(policy, changes));
     }
@@ -418,7 +437,12 @@ fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
     let counters = &direction.counters;
     let name = name_of(direction);
     let mut notes = Vec::new();
-    let KernelCounters { received, dropped } = counters.kernel;
+    let KernelCounters { received, dropped, carried_past } = counters.kernel;
+    if carried_past > 0 {
+        notes.push(format!(
+            "{name}: {carried_past} of the frames read had been carried by the guardian (--fail-open). They are in no table."
+        ));
+    }
     if dropped > 0 {
         notes.push(format!(
             "{name}: the kernel lost {dropped} of {} frames before they were read, because they arrived faster than they were read. They are in no \

@@ -73,6 +73,12 @@ pub struct Pair<'a> {
 }
 
 impl PairArguments {
+    /// The interfaces of each pair, as they are named.
+    pub fn interfaces(&self) -> Vec<[String; 2]> {
+        let single = self.inside.clone().zip(self.outside.clone()).map(|(inside, outside)| [inside, outside]);
+        single.into_iter().chain(self.pairs.iter().map(|pair| pair.interfaces.clone())).collect()
+    }
+
     /// The pairs with their policies of the file.
     ///
     /// # Errors

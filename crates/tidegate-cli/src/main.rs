@@ -17,6 +17,8 @@ mod ctl;
 mod ctl_capture;
 mod ctl_text;
 mod doctor;
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod fail_open;
 mod failure;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod live;

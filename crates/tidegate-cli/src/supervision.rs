@@ -28,11 +28,23 @@ pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// The interfaces of one more pair are open, of those that are `starting`: with the last, the bridge is ready.
-pub fn one_is_ready(starting: &AtomicUsize) {
-    if starting.fetch_sub(1, Ordering::Relaxed) == 1 {
+/// The interfaces of one more pair are open, of those that are `starting`: with the last, the bridge is ready. True then.
+pub fn one_is_ready(starting: &AtomicUsize) -> bool {
+    let is_last = starting.fetch_sub(1, Ordering::Relaxed) == 1;
+    if is_last {
         ready();
     }
+    is_last
+}
+
+/// What is shown beside the state of the service.
+pub fn status(text: &str) {
+    tell(&[NotifyState::Status(text)]);
+}
+
+/// Feeds the watchdog in place of a bridge that is not there.
+pub fn alive() {
+    tell(&[NotifyState::Watchdog]);
 }
 
 /// The file is being applied anew, until [`ready`].

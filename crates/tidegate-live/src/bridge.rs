@@ -50,6 +50,7 @@ pub fn run_observed<O: StageObserver + Send>(
         links: [link_there, link_back],
         changes: [change_there, change_back],
         control: requests,
+        heartbeat,
         options,
     } = config;
     let _answering = requests.until_the_end();
@@ -82,6 +83,9 @@ pub fn run_observed<O: StageObserver + Send>(
     let Opened { ends: [ends_there, ends_back], mode, warning } =
         io_mode::open(&control, [&end_a, &end_b], [&state_a, &state_b], held, options);
     lock(&notices).extend(warning);
+    if let (Some((heartbeat, _)), [Some(_), _] | [_, Some(_)]) = (&heartbeat, [&ends_there, &ends_back]) {
+        heartbeat.exclusive();
+    }
     let mode = format!("{a} and {b}: {mode}");
     // Packet sockets are the default, which needs no mention.
     if options.io != Io::Packet {
@@ -90,17 +94,30 @@ pub fn run_observed<O: StageObserver + Send>(
     requests.set_mode(mode);
 
     let (began, now) = (Instant::now(), clock::now());
+    let pulse = |number| heartbeat.as_ref().map(|(heartbeat, pair)| heartbeat.pulse(2 * pair + number));
     let [observer_a, observer_b] = observers;
     let (from, to, [in_a, in_b]) = ([&end_a, &end_b], [&end_b, &end_a], [&state_a, &state_b]);
-    let there = PreparedDirection::open(now, ends_there, from, [in_a, in_b], (a_to_b, change_there), (link_there, 0), options, observer_a)?;
-    let back = PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), (link_back, 1), options, observer_b)?;
+    let there = PreparedDirection::open(
+        now,
+        ends_there,
+        from,
+        [in_a, in_b],
+        (a_to_b, change_there),
+        (link_there, 0, pulse(0)),
+        options,
+        observer_a,
+    )?;
+    let back =
+        PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), (link_back, 1, pulse(1)), options, observer_b)?;
 
     let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];
+    let pulses = [pulse(0), pulse(1)];
     let (there, back) = thread::scope(|scope| {
         let start = |prepared, number: usize| {
             let DirectionLabel { from, to, .. } = &labels[number];
             let line = requests.line(number);
-            let thread = DirectionThread { from, to, stop, options, counters: &counters[number], notices: &notices, line };
+            let pulse = pulses[number].as_ref();
+            let thread = DirectionThread { from, to, stop, options, counters: &counters[number], notices: &notices, line, pulse };
             thread.start(scope, prepared, number).map_err(|cause| LiveError::system("starting a thread for", from, cause))
         };
         let there = start(there, 0)?;

@@ -1,6 +1,7 @@
 //! The configuration of a bridge.
 
 use crate::control::Control;
+use crate::heartbeat::Heartbeat;
 use crate::ingress::Checksums;
 use crate::port_change::PortChange;
 use tidegate_core::port::PortSetup;
@@ -21,6 +22,8 @@ pub struct LiveConfig {
     pub changes: [Vec<PortChange>; 2],
     /// Where other threads ask and change the bridge.
     pub control: Control,
+    /// The page of the guardian that watches the bridge, and the number of this pair of interfaces in it. Not with [`Options::end_system`].
+    pub heartbeat: Option<(Heartbeat, usize)>,
     /// Options that have a default.
     pub options: Options,
 }
@@ -34,6 +37,7 @@ impl LiveConfig {
             links: [Link::default(), Link::default()],
             changes: [Vec::new(), Vec::new()],
             control: Control::default(),
+            heartbeat: None,
             options: Options::default(),
         }
     }

@@ -13,6 +13,7 @@ use crate::port_change::{ChangeBuilder, Needs, PortChange, PortChanges, Prepared
 use crate::record::DirectionRecord;
 use crate::stamped::{Stamped, Stamps};
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use tidegate_core::classifier::Classifier;
@@ -196,6 +197,10 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     #[inline]
     fn woken(&mut self) {
         self.observer.woken();
+    }
+
+    fn skip(&mut self, span: RangeInclusive<u64>) {
+        self.receiver.skip(span);
     }
 
     fn maintain(&mut self, now: Time) -> bool {

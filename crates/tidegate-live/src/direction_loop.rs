@@ -6,6 +6,7 @@ use crate::error::ControlError;
 use crate::ingress::Checksums;
 use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
 use crate::record::DirectionRecord;
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use tidegate_core::classifier::Classifier;
@@ -44,6 +45,10 @@ pub(crate) trait DirectionLoop<O> {
 
     /// Checks both interfaces. True if one of them went down or came back.
     fn maintain(&mut self, now: Time) -> bool;
+
+    /// Leaves out the frames that arrived in this span, in nanoseconds of CLOCK_REALTIME: a guardian has carried them.
+    /// An end system has no guardian.
+    fn skip(&mut self, _span: RangeInclusive<u64>) {}
 
     /// The current counters.
     fn counters(&self) -> DirectionCounters;

@@ -10,6 +10,7 @@ use crate::end_system::{self, EndSystemDirection, Parts};
 use crate::endpoint::{Endpoint, Tagging};
 use crate::error::LiveError;
 use crate::examination;
+use crate::heartbeat::Pulse;
 use crate::ingress::Checksums;
 use crate::interface::InterfaceState;
 use crate::io::{Receive, Transmit};
@@ -27,6 +28,9 @@ use tidegate_core::buffer::BufferManager;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
+
+/// How often a thread is alive at least, if a guardian watches it.
+const BEAT_INTERVAL: Duration = Duration::from_milliseconds(5);
 
 /// A direction before its threads have been started.
 // There are two of them, and each is moved once.
@@ -47,7 +51,7 @@ impl<O: StageObserver> PreparedDirection<O> {
         [from, to]: [&Endpoint; 2],
         [incoming, outgoing]: [&InterfaceState; 2],
         (setup, changes): (PortSetup, Vec<PortChange>),
-        (link, number): (Link, u64),
+        (link, number, pulse): (Link, u64, Option<Pulse>),
         options: Options,
         observer: O,
     ) -> Result<PreparedDirection<O>, LiveError> {
@@ -71,7 +75,8 @@ impl<O: StageObserver> PreparedDirection<O> {
             let builder = direction.follow(now, changes);
             return Ok(PreparedDirection::Xdp(direction, builder));
         }
-        let receiver = ReceiveRing::open(&from.name, incoming.index, incoming.mtu, options.ring as usize, tagging)?;
+        let mut receiver = ReceiveRing::open(&from.name, incoming.index, incoming.mtu, options.ring as usize, tagging)?;
+        receiver.guarded(pulse);
         let transmitter = SendSocket::open(&to.name, outgoing.index)?;
         let prepared = if options.end_system {
             end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
@@ -124,6 +129,8 @@ pub(crate) struct DirectionThread<'a> {
     pub(crate) counters: &'a Mutex<DirectionCounters>,
     pub(crate) notices: &'a Mutex<Vec<String>>,
     pub(crate) line: &'a Line,
+    /// What a guardian watches; for a direction in one thread.
+    pub(crate) pulse: Option<&'a Pulse>,
 }
 
 impl<'a> DirectionThread<'a> {
@@ -207,10 +214,14 @@ impl<'a> DirectionThread<'a> {
         let mut answering = Some(Answering::new(self.line));
         loop {
             let now = clock::now();
+            if let Some(carried) = self.pulse.and_then(|pulse| pulse.beat(now)) {
+                direction.skip(carried);
+            }
             if !now.is_before(next_maintenance) {
                 next_maintenance = now + MAINTENANCE_INTERVAL;
                 if deadline.is_none() && self.stop.load(Ordering::Relaxed) {
                     deadline = Some(now + self.options.drain);
+                    self.pulse.into_iter().for_each(Pulse::ending);
                     answering = None;
                 }
                 self.maintain(&mut direction, now);
@@ -239,6 +250,7 @@ impl<'a> DirectionThread<'a> {
                 Next::Idle => next_maintenance,
             };
             let wake = deadline.map_or(wake, |deadline| wake.earlier(deadline));
+            let wake = if self.pulse.is_some() { wake.earlier(now + BEAT_INTERVAL) } else { wake };
             // The poll took time, so the remaining wait counts from now.
             let left = wake.since(clock::now());
             if left == Duration::ZERO {

@@ -226,7 +226,8 @@ mod tests {
     fn through(bytes: &[u8], offload: Offload, checksums: Checksums, slots: u32) -> (Vec<Packet>, Refused) {
         let mut pool = FramePool::new(slots, 1514).unwrap();
         let (mut out, mut refused) = (Vec::new(), Refused::default());
-        let received = Received { place: Place::Outside(bytes), length: bytes.len() as u32, offload, arrived: 0 };
+        let received =
+            Received { place: Place::Outside(bytes), length: bytes.len() as u32, offload, virtio: Default::default(), arrived: 0 };
         packets(received, checksums, &mut pool, &mut refused, |pool, header, arrived| {
             assert!(matches!(header.network, Network::V4 { .. }));
             assert_eq!(header.length, arrived.length);
@@ -300,7 +301,8 @@ mod tests {
 
         let mut pool = FramePool::new(2, 1514).unwrap();
         let mut refused = Refused::default();
-        let received = Received { place: Place::Outside(&frame), length: 9000, offload: Offload::default(), arrived: 0 };
+        let received =
+            Received { place: Place::Outside(&frame), length: 9000, offload: Offload::default(), virtio: Default::default(), arrived: 0 };
         packets(received, Checksums::PassOn, &mut pool, &mut refused, |_, _, _| panic!("a frame cut short was offered"));
         assert_eq!(refused.cut_short, Volume { packets: 1, bytes: 9000 });
         assert_eq!(pool.in_use(), 0);

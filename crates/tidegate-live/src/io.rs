@@ -3,8 +3,9 @@
 //! Packet sockets (`packet`) implement both, AF_XDP sockets (`xdp`) do, and so do queues in memory in tests. Packet sockets copy frames into the
 //! frame pool and out of it. AF_XDP sockets share the memory of the pool with the kernel.
 
-use crate::offload::Offload;
+use crate::offload::{Offload, VIRTIO_HEADER};
 use crate::pool::FramePool;
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 
 /// Where the bytes of a received frame are.
@@ -24,6 +25,8 @@ pub(crate) struct Received<'a> {
     pub(crate) length: u32,
     /// The work that its sender left to the network card.
     pub(crate) offload: Offload,
+    /// The same as a virtio-net header, if it came with one.
+    pub(crate) virtio: [u8; VIRTIO_HEADER],
     /// When the kernel received it, in nanoseconds of CLOCK_REALTIME; 0 if that is not known.
     pub(crate) arrived: u64,
 }
@@ -35,6 +38,8 @@ pub struct KernelCounters {
     pub received: u64,
     /// Frames dropped because the ring was full, or because the kernel cannot describe their kind.
     pub dropped: u64,
+    /// Frames of those received that a guardian has carried ([`crate::Guardian`]).
+    pub carried_past: u64,
 }
 
 /// Receives the frames of one interface.
@@ -45,6 +50,9 @@ pub(crate) trait Receive {
     /// Clears errors, and opens the interface again if it was deleted and created again. Called 20 times a second, and at once after a socket
     /// error. True if frames can arrive.
     fn maintain(&mut self) -> bool;
+
+    /// Leaves out the frames that arrived in this span, in nanoseconds of CLOCK_REALTIME.
+    fn skip(&mut self, span: RangeInclusive<u64>);
 
     /// The kernel's counters.
     fn kernel_counters(&self) -> KernelCounters;

@@ -34,6 +34,7 @@
 //! | `endpoint` | an interface or one VLAN of it, and the tags of frames between two of them |
 //! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
+//! | `guardian`, `heartbeat` | a process that carries frames when the bridge fails, and the page by which it knows |
 //! | `examination` | what a bridge would lack on this machine |
 //! | `rights` | the capabilities that a process keeps |
 //! | `config`, `counters`, `live_outcome`, `error` | what callers pass and get back |
@@ -55,6 +56,8 @@ mod end_system;
 mod endpoint;
 mod error;
 mod examination;
+mod guardian;
+mod heartbeat;
 mod ingress;
 mod interface;
 mod interface_lock;
@@ -86,6 +89,8 @@ pub use counters::{DirectionCounters, Leak, Refused, Unsent};
 pub use direction_loop::EngineRecord;
 pub use error::{ControlError, LiveError};
 pub use examination::{Examination, examine};
+pub use guardian::{Carried, Guardian, Look};
+pub use heartbeat::Heartbeat;
 pub use ingress::Checksums;
 pub use io::KernelCounters;
 pub use live_outcome::{DirectionOutcome, LiveOutcome, Tick};

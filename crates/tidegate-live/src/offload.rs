@@ -57,6 +57,21 @@ impl Offload {
         }
     }
 
+    /// Changes the header of a frame that has got this many bytes more before its network layer.
+    pub(crate) fn begin_later(header: &mut [u8; VIRTIO_HEADER], by: u16) {
+        let (flags, kind) = (header[0], header[1]);
+        let mut add = |at: usize| {
+            let value = u16::from_ne_bytes([header[at], header[at + 1]]).saturating_add(by);
+            header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        };
+        if kind != GSO_NONE {
+            add(2);
+        }
+        if flags & NEEDS_CHECKSUM != 0 {
+            add(6);
+        }
+    }
+
     /// The header of a frame that needs a checksum or nothing.
     pub(crate) fn virtio_of(checksum: Option<PartialChecksum>) -> [u8; VIRTIO_HEADER] {
         let mut header = [0; VIRTIO_HEADER];

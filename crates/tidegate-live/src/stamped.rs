@@ -7,6 +7,7 @@ use crate::pool::FramePool;
 use crate::watch::StageObserver;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 
 /// When the latest frame arrived and when it was read, or when the latest frames were handed over.
@@ -41,6 +42,10 @@ impl<R: Receive, O: StageObserver> Receive for Stamped<'_, R, O> {
 
     fn maintain(&mut self) -> bool {
         self.end.maintain()
+    }
+
+    fn skip(&mut self, span: RangeInclusive<u64>) {
+        self.end.skip(span);
     }
 
     fn kernel_counters(&self) -> KernelCounters {

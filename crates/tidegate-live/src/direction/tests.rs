@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{DropReason, Flow, Packet};
@@ -62,13 +63,25 @@ pub(crate) struct Arrivals {
 impl Receive for Arrivals {
     fn receive(&mut self, pool: &mut FramePool, take: impl FnOnce(&mut FramePool, Received<'_>)) -> bool {
         if let Some((bytes, offload)) = self.frames.pop_front() {
-            take(pool, Received { place: Place::Outside(&bytes), length: bytes.len() as u32, offload, arrived: 0 });
+            take(
+                pool,
+                Received { place: Place::Outside(&bytes), length: bytes.len() as u32, offload, virtio: Default::default(), arrived: 0 },
+            );
             return true;
         }
         match &mut self.repeated {
             Some((bytes, left)) if *left > 0 => {
                 *left -= 1;
-                take(pool, Received { place: Place::Outside(bytes), length: bytes.len() as u32, offload: Offload::default(), arrived: 0 });
+                take(
+                    pool,
+                    Received {
+                        place: Place::Outside(bytes),
+                        length: bytes.len() as u32,
+                        offload: Offload::default(),
+                        virtio: Default::default(),
+                        arrived: 0,
+                    },
+                );
                 true
             }
             _ => false,
@@ -78,6 +91,8 @@ impl Receive for Arrivals {
     fn maintain(&mut self) -> bool {
         !self.down
     }
+
+    fn skip(&mut self, _span: RangeInclusive<u64>) {}
 
     fn kernel_counters(&self) -> KernelCounters {
         KernelCounters::default()

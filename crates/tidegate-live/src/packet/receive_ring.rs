@@ -10,13 +10,16 @@
 use super::socket::Socket;
 use crate::endpoint::{TAG_LENGTH, Tagging};
 use crate::error::LiveError;
+use crate::heartbeat::{NOTHING, Pulse};
 use crate::interface::ControlSocket;
 use crate::io::{KernelCounters, Place, Receive, Received};
 use crate::memory::{Piece, SharedPages};
 use crate::offload::{Offload, VIRTIO_HEADER};
 use crate::pool::FramePool;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The most memory of a ring, in bytes.
@@ -42,6 +45,11 @@ pub(crate) struct ReceiveRing {
     /// Where super-frames are received.
     staging: Piece,
     kernel: KernelCounters,
+    /// Frames that arrived in this span are left out, in nanoseconds of CLOCK_REALTIME.
+    skipped: RangeInclusive<u64>,
+    /// Says whether a guardian carries what arrives.
+    pulse: Option<Pulse>,
+    is_awake: bool,
 }
 
 /// A bound socket with its ring.
@@ -61,10 +69,73 @@ struct Ring {
 impl ReceiveRing {
     /// A ring of about `slots` frames for the interface of this name and index, whose packets are at most `mtu` bytes long.
     pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
+        ReceiveRing::opened(name, (index, mtu), slots, tagging, true)
+    }
+
+    /// The same, whose interface gives it no frames until [`ReceiveRing::wake`].
+    pub(crate) fn open_asleep(name: &str, index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
+        ReceiveRing::opened(name, (index, mtu), slots, tagging, false)
+    }
+
+    fn opened(name: &str, (index, mtu): (i32, u32), slots: usize, tagging: Tagging, is_awake: bool) -> Result<ReceiveRing, LiveError> {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
-        let ring = Ring::open(index, mtu, slots, tagging).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
+        let ring = Ring::open(index, mtu, slots, tagging, is_awake).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
         let staging = Piece::new(LONGEST_FRAME + TAG_LENGTH).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
-        Ok(ReceiveRing { name: name.to_owned(), slots, tagging, control, ring: Some(ring), staging, kernel: KernelCounters::default() })
+        let (name, kernel) = (name.to_owned(), KernelCounters::default());
+        Ok(ReceiveRing { name, slots, tagging, control, ring: Some(ring), staging, kernel, skipped: NOTHING, pulse: None, is_awake })
+    }
+
+    /// Receives nothing while a guardian carries what arrives.
+    pub(crate) fn guarded(&mut self, pulse: Option<Pulse>) {
+        self.pulse = pulse;
+    }
+
+    /// Lets frames in, or keeps them out without cost to the kernel.
+    ///
+    /// # Errors
+    /// The interface is down or gone.
+    pub(crate) fn wake(&mut self, is_awake: bool) -> io::Result<()> {
+        self.is_awake = is_awake;
+        let Some(ring) = &self.ring else { return Ok(()) };
+        if is_awake {
+            ring.socket.open_to(ring.tagging.filter())?;
+        }
+        ring.socket.bind(ring.index, is_awake)
+    }
+
+    /// Keeps frames out at once. Those that came before are still received.
+    pub(crate) fn close(&self) {
+        // Cannot fail for a program of one step on an open socket, but for lack of memory; then the next frames pass twice.
+        let _no_memory = self.ring.as_ref().map(|ring| ring.socket.take_nothing());
+    }
+
+    /// As [`Receive::receive`], without a pool.
+    #[inline]
+    pub(crate) fn receive_frame(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
+        match &mut self.ring {
+            Some(ring) if self.skipped.is_empty() => ring.receive(self.staging.bytes_mut(), take),
+            Some(_) => self.receive_later(take),
+            None => false,
+        }
+    }
+
+    /// Receives the first frame that is not left out.
+    #[cold]
+    fn receive_later(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
+        let Some(ring) = &mut self.ring else { return false };
+        while ring.next_arrival().is_some_and(|at| self.skipped.contains(&at)) {
+            ring.receive(self.staging.bytes_mut(), |_| ());
+            self.kernel.carried_past += 1;
+        }
+        if ring.next_arrival().is_some_and(|at| at > *self.skipped.end()) {
+            self.skipped = NOTHING;
+        }
+        ring.receive(self.staging.bytes_mut(), take)
+    }
+
+    /// When the next frame arrived, if there is one, in nanoseconds of CLOCK_REALTIME.
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
+        self.ring.as_ref().and_then(Ring::next_arrival)
     }
 
     fn collect_statistics(&mut self) {
@@ -79,10 +150,8 @@ impl ReceiveRing {
 impl Receive for ReceiveRing {
     #[inline]
     fn receive(&mut self, pool: &mut FramePool, take: impl FnOnce(&mut FramePool, Received<'_>)) -> bool {
-        match &mut self.ring {
-            Some(ring) => ring.receive(self.staging.bytes_mut(), |received| take(pool, received)),
-            None => false,
-        }
+        let is_carried = self.pulse.as_ref().is_some_and(Pulse::is_carried);
+        !is_carried && self.receive_frame(|received| take(pool, received))
     }
 
     fn maintain(&mut self) -> bool {
@@ -94,9 +163,13 @@ impl Receive for ReceiveRing {
         if self.ring.as_ref().is_none_or(|ring| ring.index != facts.index) {
             self.ring = None;
             // If it is gone again by now, the next call opens it.
-            self.ring = Ring::open(facts.index, facts.mtu, self.slots, self.tagging).ok();
+            self.ring = Ring::open(facts.index, facts.mtu, self.slots, self.tagging, self.is_awake).ok();
         }
         facts.up && facts.carrier && self.ring.is_some()
+    }
+
+    fn skip(&mut self, span: RangeInclusive<u64>) {
+        self.skipped = span;
     }
 
     fn kernel_counters(&self) -> KernelCounters {
@@ -109,7 +182,7 @@ impl Receive for ReceiveRing {
 }
 
 impl Ring {
-    fn open(index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<Ring, (&'static str, io::Error)> {
+    fn open(index: i32, mtu: u32, slots: usize, tagging: Tagging, is_awake: bool) -> Result<Ring, (&'static str, io::Error)> {
         let doing = |doing: &'static str| move |cause: io::Error| (doing, cause);
         let socket = Socket::open().map_err(doing("opening a packet socket"))?;
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES).map_err(doing("setting the size of a receive buffer"))?;
@@ -138,15 +211,33 @@ impl Ring {
         if let Some(vlan) = tagging.filter() {
             socket.take_vlan(vlan).map_err(doing("filtering by VLAN"))?;
         }
-        socket.bind(index, true).map_err(doing("binding a packet socket"))?;
+        socket.bind(index, is_awake).map_err(doing("binding a packet socket"))?;
         socket.make_promiscuous(index).map_err(doing("switching the interface to promiscuous mode"))?;
         Ok(Ring { pages, socket, index, slot_length, slots_per_block, slots: blocks * slots_per_block, next: 0, tagging })
     }
 
+    /// The slot that the kernel fills next.
+    #[inline]
+    fn next_slot(&self) -> NonNull<u8> {
+        let block = self.block_length();
+        self.pages.at(self.next / self.slots_per_block * block + self.next % self.slots_per_block * self.slot_length)
+    }
+
+    /// When the next frame arrived, if there is one, in nanoseconds of CLOCK_REALTIME.
+    fn next_arrival(&self) -> Option<u64> {
+        let header = self.next_slot().cast::<libc::tpacket2_hdr>().as_ptr();
+        // SAFETY: as in `receive`; the kernel has written the times before the status.
+        unsafe {
+            let status = AtomicU32::from_ptr(&raw mut (*header).tp_status).load(Ordering::Acquire);
+            let arrived =
+                || u64::from((&raw const (*header).tp_sec).read()) * 1_000_000_000 + u64::from((&raw const (*header).tp_nsec).read());
+            (status & libc::TP_STATUS_USER != 0).then(arrived)
+        }
+    }
+
     #[inline]
     fn receive(&mut self, staging: &mut [u8], take: impl FnOnce(Received<'_>)) -> bool {
-        let block = self.block_length();
-        let slot = self.pages.at(self.next / self.slots_per_block * block + self.next % self.slots_per_block * self.slot_length);
+        let slot = self.next_slot();
         let header = slot.cast::<libc::tpacket2_hdr>();
         // SAFETY: slots are aligned to 16 bytes and start with this header; the status word is shared with the kernel and only ever
         // accessed as a whole.
@@ -175,8 +266,8 @@ impl Ring {
                 let arrived = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
                 (bytes, kept, header.tp_len, self.tagging.leaving(tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid)), arrived)
             };
-            let offload = offload_of(bytes);
-            take(Received { arrived, ..with_tag(bytes, kept, length, offload, tag) });
+            let (virtio, offload) = offload_of(bytes);
+            take(Received { arrived, ..with_tag(bytes, kept, length, (virtio, offload), tag) });
         }
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
@@ -223,8 +314,10 @@ impl Ring {
 }
 
 /// The offloads in the virtio-net header at the start of `bytes`.
-fn offload_of(bytes: &[u8]) -> Offload {
-    bytes.first_chunk().map_or(Offload::default(), |header| Offload::from_virtio(*header))
+#[inline]
+fn offload_of(bytes: &[u8]) -> ([u8; VIRTIO_HEADER], Offload) {
+    let virtio = bytes.first_chunk().copied().unwrap_or_default();
+    (virtio, Offload::from_virtio(virtio))
 }
 
 /// The bytes of the tag that the kernel stripped.
@@ -239,34 +332,39 @@ fn tag_of(status: u32, control: u16, protocol: u16) -> Option<[u8; TAG_LENGTH]> 
 }
 
 /// The frame in the last `kept` bytes of `bytes`, with its tag after the addresses. The addresses move into the room of the virtio-net header.
-fn with_tag(bytes: &mut [u8], kept: usize, length: u32, mut offload: Offload, tag: Option<[u8; TAG_LENGTH]>) -> Received<'_> {
+fn with_tag(
+    bytes: &mut [u8],
+    kept: usize,
+    length: u32,
+    (mut virtio, mut offload): ([u8; VIRTIO_HEADER], Offload),
+    tag: Option<[u8; TAG_LENGTH]>,
+) -> Received<'_> {
     const ADDRESSES: usize = 12;
     let frame = bytes.len() - kept;
     match tag {
         Some(tag) if kept >= ADDRESSES => {
             bytes.copy_within(frame..frame + ADDRESSES, frame - TAG_LENGTH);
             bytes[frame - TAG_LENGTH + ADDRESSES..frame + ADDRESSES].copy_from_slice(&tag);
-            if let Some(checksum) = &mut offload.checksum {
-                checksum.start = checksum.start.saturating_add(TAG_LENGTH as u16);
-            }
+            Offload::begin_later(&mut virtio, TAG_LENGTH as u16);
+            offload = Offload::from_virtio(virtio);
             let place = Place::Outside(&bytes[frame - TAG_LENGTH..]);
-            Received { place, length: length + TAG_LENGTH as u32, offload, arrived: 0 }
+            Received { place, length: length + TAG_LENGTH as u32, offload, virtio, arrived: 0 }
         }
-        _ => Received { place: Place::Outside(&bytes[frame..]), length, offload, arrived: 0 },
+        _ => Received { place: Place::Outside(&bytes[frame..]), length, offload, virtio, arrived: 0 },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::{PartialChecksum, Segmentation};
+    use crate::offload::PartialChecksum;
 
     #[test]
     fn a_stripped_tag_goes_back_between_addresses_and_type() {
         let mut bytes = [0; VIRTIO_HEADER + 20];
         bytes[VIRTIO_HEADER..].copy_from_slice(b"destinsourceTYpayloa");
-        let checksum = Some(PartialChecksum { start: 14, offset: 2 });
-        let offload = Offload { checksum, segmentation: Segmentation::None };
+        let virtio = Offload::virtio_of(Some(PartialChecksum { start: 14, offset: 2 }));
+        let offload = (virtio, Offload::from_virtio(virtio));
         let tag = tag_of(libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID, 0x6123, 0x88a8);
         let received = with_tag(&mut bytes, 20, 50, offload, tag);
         assert_eq!(received.place, Place::Outside(b"destinsource\x88\xa8\x61\x23TYpayloa"));
@@ -280,7 +378,7 @@ mod tests {
         // Kernels before 3.14 do not say which protocol the tag had.
         assert_eq!(tag_of(libc::TP_STATUS_VLAN_VALID, 5, 0), Some([0x81, 0, 0, 5]));
         let mut bytes = [7; VIRTIO_HEADER + 14];
-        let received = with_tag(&mut bytes, 14, 14, Offload::default(), None);
+        let received = with_tag(&mut bytes, 14, 14, Default::default(), None);
         assert_eq!((received.place, received.length), (Place::Outside(&[7; 14]), 14));
     }
 }

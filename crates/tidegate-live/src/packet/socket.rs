@@ -61,6 +61,27 @@ impl Socket {
             ],
             None => vec![step(LOAD, IS_TAGGED), unless_equal(0, 1), step(RETURN, WHOLE), step(RETURN, 0)],
         };
+        self.filter(&mut program)
+    }
+
+    /// Lets in no frame.
+    pub(super) fn take_nothing(&self) -> io::Result<()> {
+        self.filter(&mut [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }])
+    }
+
+    /// Lets in frames of this VLAN, of none, or with `None` all, after [`Socket::take_nothing`].
+    pub(super) fn open_to(&self, vlan: Option<Option<u16>>) -> io::Result<()> {
+        match vlan {
+            Some(vlan) => self.take_vlan(vlan),
+            None => match self.set(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0) {
+                // There was none.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+                other => other,
+            },
+        }
+    }
+
+    fn filter(&self, program: &mut [libc::sock_filter]) -> io::Result<()> {
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }

@@ -10,6 +10,7 @@ use crate::offload::{Offload, PartialChecksum, Segmentation};
 use crate::pool::FramePool;
 use rustix::net::sockopt;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use tidegate_wire::checksum;
@@ -127,7 +128,7 @@ impl Receive for XdpReceiver {
                 let checksum = checksum::partial(pool.packet(slot, length))
                     .map(|(start, offset)| PartialChecksum { start: start as u16, offset: offset as u16 });
                 let offload = Offload { checksum, segmentation: Segmentation::None };
-                take(pool, Received { place: Place::Slot(slot), length, offload, arrived: 0 });
+                take(pool, Received { place: Place::Slot(slot), length, offload, virtio: Default::default(), arrived: 0 });
                 if self.unfilled >= REFILL_BATCH {
                     self.unfilled = 0;
                     refill(end, pool);
@@ -154,8 +155,11 @@ impl Receive for XdpReceiver {
         facts.up && facts.carrier
     }
 
+    /// A guardian gets no frames while these sockets exist, so none has been carried.
+    fn skip(&mut self, _span: RangeInclusive<u64>) {}
+
     fn kernel_counters(&self) -> KernelCounters {
-        KernelCounters { received: self.received, dropped: self.lost }
+        KernelCounters { received: self.received, dropped: self.lost, carried_past: 0 }
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
