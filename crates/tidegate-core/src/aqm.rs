@@ -71,9 +71,9 @@ pub enum Judgement {
 /// What an AQM shows of one of its queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AqmState {
-    /// True if it drops or marks because delays have stayed above its target.
+    /// True if it drops or marks because delays have stayed above its target, or the queue is beyond its threshold.
     pub is_signalling: bool,
-    /// The probability with which it drops or marks a packet, in units of 2^-32; `None` if it has none.
+    /// The probability with which it drops or marks a packet, in units of 2^-32; `None` if it has none. With a curve for each colour it is the highest.
     pub probability: Option<u64>,
 }
 
@@ -155,11 +155,8 @@ pub trait Aqm {
     where
         Self: Sized;
 
-    /// What it shows of the queue of `flow`, as of the last packet.
-    fn state(&self, flow: Flow) -> AqmState {
-        let _ = flow;
-        AqmState::default()
-    }
+    /// What it shows of the queue of `flow`: as of the last packet, but thresholds as of `now`.
+    fn state<B: Backlog>(&self, now: Time, flow: Flow, backlog: &B) -> AqmState;
 
     /// Moves the instants that it keeps up to where they still compare correctly.
     fn refresh(&mut self, now: Time) {

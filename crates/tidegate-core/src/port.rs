@@ -155,8 +155,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     }
 
     /// What the AQM of its class shows of the queue of `flow`; `None` if the class has none.
-    pub fn aqm_state(&self, flow: Flow) -> Option<AqmState> {
-        self.datapath.aqms.state(flow)
+    pub fn aqm_state(&self, now: Time, flow: Flow) -> Option<AqmState> {
+        self.datapath.aqms.state(now, flow, self.occupancy())
     }
 
     /// The link's rate.

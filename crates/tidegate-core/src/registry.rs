@@ -518,8 +518,8 @@ impl Aqm for AnyAqm {
         match_aqm!(self, a => a.forget(flow));
     }
 
-    fn state(&self, flow: Flow) -> AqmState {
-        match_aqm!(self, a => a.state(flow))
+    fn state<B: Backlog>(&self, now: Time, flow: Flow, backlog: &B) -> AqmState {
+        match_aqm!(self, a => a.state(now, flow, backlog))
     }
 
     fn adopt(&mut self, now: Time, old: &AnyAqm, kept: &[Kept]) {

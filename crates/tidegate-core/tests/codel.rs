@@ -36,7 +36,7 @@ fn drops_under_overload_are_those_of_the_model() {
     assert_eq!(log.signals.len(), 102);
     assert_eq!(port.counters().marked.packets, 0);
     let state = AqmState { is_signalling: true, probability: None };
-    assert_eq!(port.aqm_state(Flow(0)), Some(state), "the spell of dropping lasts as long as the overload");
+    assert_eq!(port.aqm_state(milliseconds(2000), Flow(0)), Some(state), "the spell of dropping lasts as long as the overload");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod aqm;
 
 use aqm::slow_port::SlowPort;
 use aqm::{Event, Events};
-use tidegate_core::aqm::{Aqm, AqmField, AqmParameters, AqmSetup, Gain, Judgement, Probability, RedCurve};
+use tidegate_core::aqm::{Aqm, AqmField, AqmParameters, AqmSetup, AqmState, Gain, Judgement, Probability, RedCurve};
 use tidegate_core::buffer::{Arrival, BufferParameters};
 use tidegate_core::classifier::{ClassRules, Classifier, Rule};
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
@@ -422,6 +422,10 @@ impl Aqm for Defective {
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, _: &mut SplitMix64) -> Judgement {
         assert_eq!(backlog.waiting_since(arrival.flow).is_some(), backlog.flow_packets(arrival.flow) > 0);
         Judgement::Pass
+    }
+
+    fn state<B: Backlog>(&self, _: Time, _: Flow, _: &B) -> AqmState {
+        AqmState::default()
     }
 
     fn forget(&mut self, flow: Flow) {

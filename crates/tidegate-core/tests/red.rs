@@ -4,7 +4,7 @@ mod aqm;
 
 use aqm::{milliseconds, port, run};
 use tidegate_core::aqm::{AqmParameters, AqmSetup, Probability, RedCurve};
-use tidegate_core::packet::Ecn;
+use tidegate_core::packet::{Ecn, Flow};
 use tidegate_core::registry::AqmKind;
 use tidegate_core::units::{Duration, Rate, Time};
 
@@ -50,6 +50,24 @@ fn packets_that_can_be_marked_are_dropped_beyond_the_upper_threshold_alone() {
     assert!(marks > 0 && drops == 0, "{marks} {drops}");
     let (marks, drops) = signals(&AqmParameters { ecn: Some(false), ..usual() }, Ecn::Ect0);
     assert!(marks == 0 && drops > 0, "{marks} {drops}");
+}
+
+/// 140 packets at once are marked at most, so that all averages are the same.
+#[test]
+fn the_probability_shown_is_that_of_the_steepest_curve() {
+    let rate = Rate::new(1000).unwrap();
+    let setup = AqmSetup { flows: 1, rate, longest_frame: 1514 };
+    let shown = |kind: AqmKind, given: &AqmParameters| {
+        let mut port = port(rate, Some(kind.build(&setup, given).unwrap()), 1);
+        run(&mut port, (0..140).map(|_| (Time::ZERO, LENGTH)), Ecn::Ect0, milliseconds(1));
+        port.aqm_state(milliseconds(1), Flow(0)).unwrap().probability.unwrap()
+    };
+    let of = |percent: u32| AqmParameters { curve: curve(150, percent), averaging: Some(4), ..AqmParameters::default() };
+    let [low, high] = [2, 20].map(|percent| shown(AqmKind::Red, &of(percent)));
+    assert!(low > 0 && high > 9 * low && high <= 1 << 32, "{low} {high}");
+    assert_eq!(shown(AqmKind::AdaptiveRed, &of(20)), high, "before it has adapted");
+    let curves = [curve(150, 2), curve(150, 2), curve(150, 20)];
+    assert_eq!(shown(AqmKind::WeightedRed, &AqmParameters { curves, averaging: Some(4), ..AqmParameters::default() }), high);
 }
 
 #[test]

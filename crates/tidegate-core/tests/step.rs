@@ -4,7 +4,7 @@ mod aqm;
 
 use aqm::{Log, milliseconds, port, run};
 use tidegate_core::aqm::{AqmField, AqmParameters, AqmSetup};
-use tidegate_core::packet::Ecn;
+use tidegate_core::packet::{Ecn, Flow};
 use tidegate_core::registry::AqmKind;
 use tidegate_core::units::{Duration, Rate, Time};
 
@@ -43,6 +43,22 @@ fn packets_that_waited_longer_than_the_threshold_are_marked_alone_and_after_code
         assert_eq!(numbers(&burst(kind, &given, Ecn::Ect0)), (3..20).collect::<Vec<_>>());
         assert_eq!(numbers(&burst(kind, &l4s, Ecn::Ect0)), []);
         assert_eq!(numbers(&burst(kind, &l4s, Ecn::Ect1)), (3..20).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_step_shows_whether_the_queue_is_beyond_a_threshold() {
+    let bytes = AqmParameters { mark_above: Some(12_500), ..AqmParameters::default() };
+    let delay = AqmParameters { ce_threshold: Some(Duration::from_milliseconds(5)), ..AqmParameters::default() };
+    // Packet n leaves at n ms: 20 - n are left after it, and those have waited for as long.
+    for (given, shown) in [(bytes, [true, true, false, false]), (delay, [false, false, true, true])] {
+        let states = [2, 5, 12, 18].map(|end| {
+            let mut port = port(setup().rate, Some(AqmKind::Step.build(&setup(), &given).unwrap()), 0);
+            run(&mut port, (0..20).map(|_| (Time::ZERO, 1250)), Ecn::Ect0, milliseconds(end));
+            port.aqm_state(milliseconds(end), Flow(0)).unwrap()
+        });
+        assert_eq!(states.map(|state| state.is_signalling), shown);
+        assert!(states.iter().all(|state| state.probability.is_none()));
     }
 }
 

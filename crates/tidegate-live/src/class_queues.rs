@@ -25,7 +25,7 @@ pub struct ClassQueues {
     pub longest_bytes: u32,
     /// How long the oldest packet has waited.
     pub oldest: Option<Duration>,
-    /// The backlogged queues in which an AQM signals because delays have stayed above its target.
+    /// The backlogged queues in which an AQM signals because delays have stayed above its target, or which are beyond its threshold.
     pub signalling: u32,
     /// The highest probability of a signal of an AQM in a backlogged queue, in units of 2^-32.
     pub probability: Option<u64>,
@@ -46,7 +46,7 @@ impl ClassQueues {
             if bytes > self.longest_bytes {
                 (self.longest_packets, self.longest_bytes) = (packets, bytes);
             }
-            if let Some(AqmState { is_signalling, probability }) = port.aqm_state(flow) {
+            if let Some(AqmState { is_signalling, probability }) = port.aqm_state(now, flow) {
                 self.signalling += u32::from(is_signalling);
                 self.probability = self.probability.max(probability);
             }

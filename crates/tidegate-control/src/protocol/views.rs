@@ -42,9 +42,9 @@ pub struct QueueStatus {
     /// How long the oldest packet has waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_s: Option<f64>,
-    /// The backlogged queues in which its AQM signals because delays have stayed above its target.
+    /// The backlogged queues in which its AQM signals because delays have stayed above its target, or which are beyond its threshold.
     pub signalling: u32,
-    /// The highest probability, in a backlogged queue, with which its AQM signals; of those that have one.
+    /// The highest probability, in a backlogged queue and of any colour, with which its AQM signals; of those that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// Packets that its AQM has marked since the start.

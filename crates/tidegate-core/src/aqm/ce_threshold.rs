@@ -35,6 +35,12 @@ impl CeThreshold {
     /// Judges a packet that has waited for this long.
     #[inline]
     pub(super) fn judge(&self, waited: Duration, ecn: Ecn) -> Judgement {
-        if waited > self.above { self.mark(ecn) } else { Judgement::Pass }
+        if self.is_exceeded(waited) { self.mark(ecn) } else { Judgement::Pass }
+    }
+
+    /// True if a packet that has waited for this long is beyond it.
+    #[inline]
+    pub(super) fn is_exceeded(&self, waited: Duration) -> bool {
+        waited > self.above
     }
 }

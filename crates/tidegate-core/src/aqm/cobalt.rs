@@ -131,7 +131,7 @@ impl Aqm for Cobalt {
         self.flows[flow.index()].overflowed(&self.rule, now);
     }
 
-    fn state(&self, flow: Flow) -> AqmState {
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
         let Control { is_dropping, probability, .. } = self.flows[flow.index()];
         AqmState { is_signalling: is_dropping, probability: Some(u64::from(probability)) }
     }

@@ -161,7 +161,7 @@ impl Aqm for CoDel {
         prefetch_in(&self.flows, flow.index() + 1);
     }
 
-    fn state(&self, flow: Flow) -> AqmState {
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
         AqmState { is_signalling: self.flows[flow.index()].is(IS_DROPPING), probability: None }
     }
 

@@ -282,7 +282,7 @@ impl Aqm for DualPi2 {
         pair.is_first &= side(flow) == CLASSIC;
     }
 
-    fn state(&self, flow: Flow) -> AqmState {
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
         AqmState { is_signalling: false, probability: Some(self.pairs[flow.index() >> 1].probability >> 24) }
     }
 

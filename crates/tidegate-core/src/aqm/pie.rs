@@ -167,7 +167,7 @@ impl Aqm for Pie {
         self.flows[flow.index()].accumulated = 0;
     }
 
-    fn state(&self, flow: Flow) -> AqmState {
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
         AqmState { is_signalling: false, probability: Some(self.flows[flow.index()].probability >> 24) }
     }
 

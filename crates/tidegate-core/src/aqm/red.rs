@@ -143,7 +143,7 @@ impl Aqm for Red {
         }
     }
 
-    fn state(&self, flow: Flow) -> AqmState {
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
         let average = self.queues[flow.index()].average.length;
         AqmState { is_signalling: false, probability: Some(self.curve.probability(average)) }
     }

@@ -9,7 +9,7 @@
 
 use super::ce_threshold::CeThreshold;
 use super::parameters::{AqmError, AqmField, AqmParameters, AqmSetup, QueueManagement};
-use super::{Aqm, Judgement};
+use super::{Aqm, AqmState, Judgement};
 use crate::algorithm::Algorithm;
 use crate::buffer::Arrival;
 use crate::packet::{Flow, Packet};
@@ -57,6 +57,12 @@ impl Aqm for Step {
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, _: &B, _: &mut SplitMix64) -> Judgement {
         self.ce_threshold.judge(now.since(head.arrival), head.ecn)
+    }
+
+    fn state<B: Backlog>(&self, now: Time, flow: Flow, backlog: &B) -> AqmState {
+        let is_long = u64::from(backlog.flow_bytes(flow)) >= self.mark_above;
+        let is_late = backlog.waiting_since(flow).is_some_and(|since| self.ce_threshold.is_exceeded(now.since(since)));
+        AqmState { is_signalling: is_long || is_late, probability: None }
     }
 
     fn forget(&mut self, _: Flow) {}

@@ -67,8 +67,14 @@ impl Numbering for From {
 impl ClassAqm {
     #[inline]
     fn split<'a>(&'a mut self, port: &'a Occupancy) -> (&'a mut AnyAqm, Subset<'a, From>) {
+        let view = self.view(port);
+        (&mut self.aqm, view)
+    }
+
+    #[inline]
+    fn view<'a>(&self, port: &'a Occupancy) -> Subset<'a, From> {
         let (packets, bytes) = if self.is_alone { (port.packets(), port.bytes()) } else { (self.packets, self.bytes) };
-        (&mut self.aqm, Subset { packets, bytes, numbering: From(self.first), port })
+        Subset { packets, bytes, numbering: From(self.first), port }
     }
 
     #[inline]
@@ -266,10 +272,10 @@ impl ClassAqms {
     }
 
     /// As [`Aqm::state`]; `None` if the class has no AQM.
-    pub(super) fn state(&self, flow: Flow) -> Option<AqmState> {
+    pub(super) fn state(&self, now: Time, flow: Flow, port: &Occupancy) -> Option<AqmState> {
         let class = self.class_of.get(flow.index()).map_or(0, |&class| class as usize);
         let class = self.classes.get(class)?.as_ref()?;
-        Some(class.aqm.state(class.local(flow)))
+        Some(class.aqm.state(now, class.local(flow), &class.view(port)))
     }
 
     /// As [`Aqm::refresh`].

@@ -15,7 +15,7 @@ use super::average::{Average, Averaging};
 use super::curve::{Curve, Lots};
 use super::{Answer, averaging, checked, typical_time, usual_curve};
 use crate::algorithm::Algorithm;
-use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, Judgement, Probability, QueueManagement, RedCurve};
+use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, AqmState, Judgement, Probability, QueueManagement, RedCurve};
 use crate::buffer::Arrival;
 use crate::packet::Flow;
 use crate::queue::Backlog;
@@ -140,6 +140,11 @@ impl Aqm for AdaptiveRed {
         if backlog.flow_packets(flow) == 0 {
             self.queues[flow.index()].average.emptied(now);
         }
+    }
+
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
+        let Queue { average, curve, .. } = &self.queues[flow.index()];
+        AqmState { is_signalling: false, probability: Some(curve.probability(average.length)) }
     }
 
     fn forget(&mut self, flow: Flow) {

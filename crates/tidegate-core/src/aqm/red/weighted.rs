@@ -13,7 +13,7 @@ use super::average::{Average, Averaging};
 use super::curve::{Curve, Lots};
 use super::{Answer, averaging, checked, usual_curve};
 use crate::algorithm::Algorithm;
-use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, Judgement, QueueManagement, RedCurve};
+use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, AqmState, Judgement, QueueManagement, RedCurve};
 use crate::buffer::Arrival;
 use crate::packet::Flow;
 use crate::queue::Backlog;
@@ -118,6 +118,12 @@ impl Aqm for WeightedRed {
         if backlog.flow_packets(flow) == 0 {
             self.queues[flow.index()].average.emptied(now);
         }
+    }
+
+    fn state<B: Backlog>(&self, _: Time, flow: Flow, _: &B) -> AqmState {
+        let average = self.queues[flow.index()].average.length;
+        let curves = self.dropping.iter().chain(self.marking.iter().flatten());
+        AqmState { is_signalling: false, probability: curves.map(|curve| curve.probability(average)).max() }
     }
 
     fn forget(&mut self, flow: Flow) {
