@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::document::{Direction, File};
 use crate::overrides::Override;
 use crate::policy::Policy;
+use crate::rows::RowEdit;
 use crate::structure::{insert_class, name_of};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -101,13 +102,23 @@ impl<'i> Written<'i> {
         }
     }
 
-    /// Makes the change.
-    pub(crate) fn apply(&self, root: &mut DeTable<'i>, schema: &Value, findings: &mut Vec<Diagnostic>) {
-        findings.extend(self.remove.iter().filter_map(|change| change.remove(root).err()));
+    /// Makes the change; what it changes in rows of lists comes behind `rows`.
+    pub(crate) fn apply(&self, root: &mut DeTable<'i>, schema: &Value, rows: &mut Vec<RowEdit<'i>>, findings: &mut Vec<Diagnostic>) {
+        for change in &self.remove {
+            match change.of_row(root) {
+                Some(edit) => rows.push(edit),
+                None => findings.extend(change.remove(root).err()),
+            }
+        }
         if let Some(added) = &self.add {
             add(root, added, "", findings);
         }
-        findings.extend(self.set.iter().filter_map(|change| change.apply(root, schema).err()));
+        for change in &self.set {
+            match change.of_row(root) {
+                Some(edit) => rows.push(edit),
+                None => findings.extend(change.apply(root, schema).err()),
+            }
+        }
     }
 }
 

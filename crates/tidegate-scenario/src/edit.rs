@@ -1,13 +1,17 @@
 //! Single edits of a file that runs: which list of which policy an element is in, or comes into.
 //!
-//! An edit is a change as `--set` takes it: `policy.access.class+={ name = "guests", ... }` or `policy.access.class-=guests`.
+//! An edit is a change as `--set` takes it: `policy.access.class+={ name = "guests", ... }` or `policy.access.class-=guests`. A subscriber may also be a row of
+//! the list of its policy, which stays as it is.
 
 use crate::diagnostic::{alternatives, closest};
 use crate::files::FileSet;
 use crate::fragments::{self, Fragment};
 use crate::overrides::Override;
+use crate::preset::names_of_list;
+use crate::rows::{RowEdit, RowVerb};
 use crate::schema::schema;
 use crate::structure::name_of;
+use std::collections::HashSet;
 use toml::de::{DeTable, DeValue};
 
 /// The lists of a policy that have elements with names.
@@ -29,8 +33,10 @@ pub fn adding(
         return Err(format!("a policy has no list `{kind}`; it has {}", alternatives(LISTS).replace(" or ", " and ")));
     }
     let fragments = fragments::of_files(files);
-    let root = changed(&files.text, &fragments, set);
+    let (root, rows) = changed(&files.text, &fragments, set);
     let policy = chosen(&root, policy)?;
+    // Subscribers of the file come before the rows of the list.
+    let before = before.filter(|name| kind != "subscriber" || !listed(files, &root, &policy, &rows).iter().any(|row| row == name));
     let before = before.map_or(String::new(), |element| format!(".{element}"));
     Ok(format!("policy.{policy}.{kind}{before}+={}", table.trim()))
 }
@@ -41,8 +47,9 @@ pub fn adding(
 /// One sentence: there is none, or no such policy.
 pub fn removing(files: &FileSet, set: &[String], policy: Option<&str>, name: &str) -> Result<String, String> {
     let fragments = fragments::of_files(files);
-    let root = changed(&files.text, &fragments, set);
+    let (root, rows) = changed(&files.text, &fragments, set);
     let policy = chosen(&root, policy)?;
+    let listed = listed(files, &root, &policy, &rows);
     let mut present = Vec::new();
     for list in LISTS {
         let elements = Override::find(&format!("policy.{policy}.{list}"), &root).and_then(|list| list.as_array());
@@ -53,7 +60,10 @@ pub fn removing(files: &FileSet, set: &[String], policy: Option<&str>, name: &st
             present.push(found);
         }
     }
-    Err(match closest(name, present.iter().copied()) {
+    if listed.iter().any(|row| row == name) {
+        return Ok(format!("policy.{policy}.subscriber-={name}"));
+    }
+    Err(match closest(name, present.into_iter().chain(listed.iter().map(String::as_str))) {
         Some(guess) => format!("policy `{policy}` has no class, group or subscriber `{name}`; did you mean `{guess}`?"),
         None => format!("policy `{policy}` has no class, group or subscriber `{name}`"),
     })
@@ -68,11 +78,11 @@ pub fn with(mut set: Vec<String>, change: &str) -> Vec<String> {
     let key = key.trim();
     if let Some(list) = key.strip_suffix('-') {
         let (list, name) = (list.trim(), value.trim());
+        let own = format!("{list}.{name}");
+        set.retain(|earlier| !earlier.split('=').next().is_some_and(|key| under(key.trim(), &own)));
         let added = set.iter().position(|earlier| added(earlier).is_some_and(|(to, of)| of == name && (to == list || under(&to, list))));
         if let Some(added) = added {
             set.remove(added);
-            let own = format!("{list}.{name}");
-            set.retain(|earlier| !earlier.split('=').next().is_some_and(|key| under(key.trim(), &own)));
             return set;
         }
     } else if !key.ends_with('+') {
@@ -95,14 +105,28 @@ fn under(key: &str, above: &str) -> bool {
     key.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The tree of a text with its fragments that was loaded with these changes.
-fn changed<'i>(text: &'i str, fragments: &'i [Fragment], set: &'i [String]) -> DeTable<'i> {
+/// The tree of a text with its fragments that was loaded with these changes, and those of them that change rows of lists.
+fn changed<'i>(text: &'i str, fragments: &'i [Fragment], set: &'i [String]) -> (DeTable<'i>, Vec<RowEdit<'i>>) {
     let mut root = fragments::merged(text, fragments, &mut Vec::new()).map(toml::Spanned::into_inner).unwrap_or_default();
-    for change in set {
-        // Both have been accepted before.
-        let _accepted = Override::parse(change, 0).and_then(|change| change.apply(&mut root, schema()));
+    let mut rows = Vec::new();
+    // All have been accepted before.
+    for change in set.iter().filter_map(|change| Override::parse(change, 0).ok()) {
+        match change.of_row(&root) {
+            Some(edit) => rows.push(edit),
+            None => _ = change.apply(&mut root, schema()),
+        }
     }
-    root
+    (root, rows)
+}
+
+/// The names in the list of a policy, without rows that are removed.
+fn listed(files: &FileSet, root: &DeTable<'_>, policy: &str, edits: &[RowEdit<'_>]) -> Vec<String> {
+    let list = Override::find(&format!("policy.{policy}.subscribers"), root).and_then(|name| name.as_str());
+    let mut names = list.and_then(|name| files.files.get(name)).map_or_else(Vec::new, |text| names_of_list(text));
+    let removed = edits.iter().filter(|edit| edit.policy == policy && matches!(edit.verb, RowVerb::Remove));
+    let removed: HashSet<&str> = removed.map(|edit| edit.name.as_str()).collect();
+    names.retain(|name| !removed.contains(name.as_str()));
+    names
 }
 
 /// The policy of this name, or the only one.
@@ -165,6 +189,81 @@ mod tests {
         assert_eq!((classes(&[]), classes(&set)), (vec![false, false], vec![true, true]));
         let set = with(set.clone(), &removing(&file(text), &set, None, "house 2").unwrap());
         assert_eq!(set, [""; 0]);
+    }
+
+    #[test]
+    fn rows_of_a_list_are_changed_and_removed() {
+        let text = "[policy.street]\nkind = \"subscribers\"\ndown = \"1 Gbit/s\"\nup = \"1 Gbit/s\"\nsubscribers = \"list.csv\"\n\
+                    [[policy.street.plan]]\nname = \"gold\"\ndown = \"70 Mbit/s\"\nup = \"7 Mbit/s\"\n";
+        let list =
+            "id,addresses,down,up,plan\nhouse 1,192.0.2.1,50 Mbit/s,10 Mbit/s,\nhouse.2,192.0.2.2,,,gold\nhouse 3,192.0.2.3,,,gold\n";
+        let files = FileSet { files: [("list.csv".to_owned(), list.into())].into(), ..file(text) };
+        let load = |set: &[String]| crate::parse_policies(&files, set);
+        // What is seen of a subscriber in both directions: its rate and its rules.
+        let seen = |set: &[String], name: &str| {
+            let scenario = load(set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+            let of = |policy: &crate::Policy| {
+                let class = policy.classes.iter().find(|class| class.name == name)?;
+                Some(format!("{} {}", class.shape.as_ref()?.rate.bits_per_second() / 1_000_000, class.rules.len()))
+            };
+            let [down, up] = [0, 1].map(|index: usize| of(&scenario.variants[0].policies[index]));
+            down.zip(up).map(|(down, up)| format!("{down}, {up}"))
+        };
+        let edit = |changes: &[&str]| changes.iter().fold(Vec::new(), |set, change| with(set, change));
+        assert_eq!(seen(&[], "house 1").as_deref(), Some("50 1, 10 1"));
+        let set = edit(&[
+            "policy.street.subscriber.house 1.up=\"20 Mbit/s\"",
+            "policy.street.subscriber.house 1.addresses=[\"192.0.2.8\", \"192.0.2.9\"]",
+        ]);
+        assert_eq!(seen(&set, "house 1").as_deref(), Some("50 2, 20 2"));
+        assert_eq!(seen(&set, "house.2").as_deref(), Some("70 1, 7 1"));
+        let own = ["plan=\"\"", "down=\"60 Mbit/s\"", "up=6 Mbit/s"].map(|change| format!("policy.street.subscriber.house.2.{change}"));
+        assert_eq!(seen(&own, "house.2").as_deref(), Some("60 1, 6 1"), "a dot in a name, and rates of its own in place of a plan");
+
+        // Removed, added by another, changed, and as at first again.
+        let removed = with(set, &removing(&files, &[], None, "house 1").unwrap());
+        assert_eq!((removed.as_slice(), seen(&removed, "house 1")), (&["policy.street.subscriber-=house 1".to_owned()][..], None));
+        assert!(removing(&files, &removed, None, "house 1").unwrap_err().contains("no class, group or subscriber `house 1`"));
+        assert!(removing(&files, &[], None, "hause 1").unwrap_err().contains("did you mean `house 1`?"));
+        let other = "{ name = \"house 1\", addresses = [\"192.0.2.77\"], plan = \"gold\" }";
+        let added = with(removed, &adding(&files, &[], None, ("subscriber", other), Some("house 3")).unwrap());
+        assert_eq!(seen(&added, "house 1").as_deref(), Some("70 1, 7 1"));
+        let again = with(added.clone(), &removing(&files, &added, None, "house 1").unwrap());
+        assert_eq!(again, ["policy.street.subscriber-=house 1"]);
+
+        let late = edit(&["policy.street.subscriber-=house 3", "policy.street.subscriber.house 3.plan=gold"]);
+        assert!(load(&late).unwrap_err().to_string().contains("an earlier change has removed the subscriber `house 3`"));
+
+        // Changes at an instant come on top of each other.
+        let changes = "[[change]]\nat = \"1 s\"\nset = { \"policy.street.subscriber.house 1.up\" = \"30 Mbit/s\" }\n\
+                       [[change]]\nat = \"2 s\"\nremove = [\"policy.street.subscriber.house 3\"]\n";
+        let later = FileSet { text: format!("{text}{changes}").into(), ..files.clone() };
+        let scenario = crate::parse_policies(&later, &[]).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+        let variant = &scenario.variants[0];
+        let ups = [&variant.policies[1], &variant.changes[0].policies[1], &variant.changes[1].policies[1]];
+        let seen = ups.map(|policy| {
+            let rate = |class: &crate::policy::Class| Some(class.shape.as_ref()?.rate.bits_per_second() / 1_000_000);
+            policy.classes.iter().filter_map(rate).collect::<Vec<_>>()
+        });
+        assert_eq!(seen, [vec![10, 7, 7], vec![30, 7, 7], vec![30, 7]]);
+
+        let wrong = |set: &str| load(&[set.to_owned()]).unwrap_err().render(false);
+        for (set, part) in [
+            ("policy.street.subscriber.house 4.up=1 Mbit/s", "there is no subscriber `house 4` in the file or in list.csv"),
+            ("policy.street.subscriber-=hause 3", "did you mean `house 3`?"),
+            ("policy.street.subscriber.house 3.upp=1 Mbit/s", "did you mean `up`?"),
+            ("policy.street.subscriber.house 3.up=1 Mbut/s", "unknown unit `Mbut/s`"),
+            ("policy.street.subscriber.house 3.plan=silver", "there is no plan `silver`"),
+            ("policy.street.subscriber.house 3.addresses=[\"192.0.2.300\"]", "192.0.2.300"),
+            ("policy.street.subscriber.house 3.addresses=[]", "the subscriber has no address"),
+            (
+                "policy.street.subscriber+={ name = \"house 3\", addresses = [\"192.0.2.9\"], plan = \"gold\" }",
+                "another subscriber is named `house 3` already",
+            ),
+        ] {
+            let found = wrong(set);
+            assert!(found.contains(part) && found.matches("error:").count() == 1, "{set}: {found}");
+        }
     }
 
     #[test]

@@ -96,6 +96,7 @@ mod queues;
 mod rate_trace;
 mod rates;
 mod remark;
+mod rows;
 mod rules;
 mod schema;
 mod service;

@@ -4,6 +4,7 @@
 //! addressed by its number, from 1. `key+=table` adds an element to a list, or puts it before the element that the key names; `key-=name` removes one.
 
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
+use crate::rows::{RowEdit, RowVerb};
 use crate::structure::{below, insert_class, items, name_of};
 use serde_json::Value;
 use std::fmt;
@@ -139,6 +140,23 @@ impl<'i> Override<'i> {
             return Err(self.missing(last, &place, table.keys().map(|key| key.get_ref().as_ref())));
         }
         Ok(())
+    }
+
+    /// The change of a row that this is, if its key names a subscriber of a policy that has a list, and the file itself does not have that subscriber.
+    pub(crate) fn of_row(&self, root: &DeTable<'_>) -> Option<RowEdit<'i>> {
+        let segments = self.path(usize::MAX);
+        let ["policy", policy, "subscriber", rest @ ..] = &segments[..] else { return None };
+        let table = root.get("policy")?.get_ref().get(*policy)?.get_ref();
+        table.get("subscribers")?;
+        let (name, verb) = match (self.verb, self.value.get_ref().as_str(), rest) {
+            (Verb::Remove, Some(name), []) => (name.to_owned(), RowVerb::Remove),
+            (Verb::Remove, None, [_, ..]) => (rest.join("."), RowVerb::Remove),
+            (Verb::Set, _, [name @ .., key]) if !name.is_empty() => (name.join("."), RowVerb::Set((*key).to_owned(), self.value.clone())),
+            _ => return None,
+        };
+        let written = table.get("subscriber").and_then(|list| list.get_ref().as_array());
+        let is_written = written.is_some_and(|list| self.index(list, &name, "").is_ok());
+        (!is_written).then(|| RowEdit { policy: (*policy).to_owned(), name, span: self.span.clone(), verb })
     }
 
     /// The element of a list that has this name or number.

@@ -22,6 +22,8 @@ mod size;
 mod subscribers;
 mod tins;
 
+pub(crate) use subscribers::list::names as names_of_list;
+
 /// Replaces the presets of a file by what they write. Unless `whole`, those of subscribers stay for [`complete`], policy by policy: a class of theirs
 /// takes some kilobytes.
 pub(crate) fn expand(file: &mut File, whole: bool, lists: &mut Lists<'_>, findings: &mut Vec<Diagnostic>) {

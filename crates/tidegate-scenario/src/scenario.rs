@@ -15,6 +15,7 @@ use crate::overrides::Override;
 use crate::policy::Policy;
 use crate::preset;
 use crate::rates::read_traces;
+use crate::rows::RowEdit;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
@@ -298,7 +299,8 @@ impl Draft {
         } else {
             let (name, only, captures) = (self.name.as_str(), self.only.as_deref(), &mut self.captures);
             let (flow, sources) = (flow.flatten(), &mut sources);
-            let loader = Loader { name, only, flow, command_line: &command_line, captures, sources, findings: &mut findings };
+            let loader =
+                Loader { name, only, flow, command_line: &command_line, rows: Vec::new(), captures, sources, findings: &mut findings };
             run(loader, &self.text, &fragments)
         };
         let mut seen = HashSet::new();
@@ -313,6 +315,8 @@ struct Loader<'a, 'i> {
     only: Option<&'a str>,
     flow: Option<Spanned<DeValue<'i>>>,
     command_line: &'a [Override<'i>],
+    /// The changes of rows of lists that belong to the tree that was changed last.
+    rows: Vec<RowEdit<'i>>,
     captures: &'a mut Captures,
     sources: &'a mut Sources,
     findings: &'a mut Vec<Diagnostic>,
@@ -400,9 +404,11 @@ impl<'i> Loader<'_, 'i> {
             add(changed.get_mut(), flow.clone());
         }
         let before = self.findings.len();
+        self.rows.clear();
         for change in set.iter().chain(self.command_line) {
-            if let Err(finding) = change.apply(changed.get_mut(), schema()) {
-                self.findings.push(finding);
+            match change.of_row(changed.get_ref()) {
+                Some(edit) => self.rows.push(edit),
+                None => self.findings.extend(change.apply(changed.get_mut(), schema()).err()),
             }
         }
         (!self.has_errors(before)).then_some(changed)
@@ -437,7 +443,7 @@ impl<'i> Loader<'_, 'i> {
 
     fn lists(&mut self) -> (Lists<'_>, &mut Vec<Diagnostic>) {
         let folder = Path::new(self.name).parent().unwrap_or(Path::new(""));
-        (Lists { texts: &mut self.captures.texts, sources: self.sources, folder }, self.findings)
+        (Lists { texts: &mut self.captures.texts, sources: self.sources, folder, edits: &self.rows }, self.findings)
     }
 
     fn variant(&mut self, name: String, file: &mut File, tree: &Spanned<DeTable<'i>>, whole: bool, is_first: bool) -> Option<Variant> {
@@ -507,7 +513,7 @@ impl<'i> Loader<'_, 'i> {
             {
                 self.findings.push(Diagnostic::warning(change.span.clone(), "this change comes after the end of the simulation"));
             }
-            change.apply(tree.get_mut(), schema(), self.findings);
+            change.apply(tree.get_mut(), schema(), &mut self.rows, self.findings);
             let judged = self.file(&tree, true);
             let resolved = judged.filter(|_| !self.has_errors(found)).and_then(|file| {
                 let after = change::changed_policies(&change, &before, &file, self.findings)?;

@@ -3,6 +3,7 @@
 //! Names are relative to the folder of the file. Through the control socket of a bridge the client sends the texts, and nothing is read.
 
 use crate::diagnostic::Sources;
+use crate::rows::RowEdit;
 use crate::text::matches_pattern;
 use std::collections::BTreeMap;
 use std::fs;
@@ -122,12 +123,13 @@ fn read(path: &Path) -> Result<Arc<str>, String> {
     }
 }
 
-/// The texts of lists, and where they are among all sources.
+/// The texts of lists, where they are among all sources, and the changes of their rows.
 pub(crate) struct Lists<'a> {
     pub texts: &'a mut Texts,
     pub sources: &'a mut Sources,
     /// The folder of the file, as it was given.
     pub folder: &'a Path,
+    pub edits: &'a [RowEdit<'a>],
 }
 
 impl Lists<'_> {

@@ -1,7 +1,7 @@
 //! A list of subscribers: it travels with the policy file through the control socket, and a hang-up reads it again.
 
 use crate::command::{Live, pings_pass};
-use crate::control::{refused, told};
+use crate::control::{refused, said, told};
 use crate::topology::Topology;
 use std::fmt::Write;
 use std::fs;
@@ -50,6 +50,40 @@ fn a_list_is_sent_with_the_file_and_read_again_at_a_hang_up() {
     // Values are set in what was sent.
     let set = told(&socket, &["set", "policy.isp.plan.plan.up=\"20 Mbit/s\""]);
     assert_eq!(classes(&set, "changed"), 311, "{set}");
+    pings_pass(&topology);
+
+    // Single rows are changed, removed and added beside the list, which stays as it is.
+    let classes_of = || told(&socket, &["status"])["status"]["directions"][0]["classes"].as_u64();
+    let changed = told(
+        &socket,
+        &[
+            "set",
+            "policy.isp.subscriber.house 7.plan=\"\"",
+            "policy.isp.subscriber.house 7.down=30 Mbit/s",
+            "policy.isp.subscriber.house 7.up=3 Mbit/s",
+        ],
+    );
+    assert_eq!(classes(&changed, "removed"), 0, "{changed}");
+    let why = |address: &str| said(&socket, &["why", address]);
+    assert!(why("10.77.0.7").contains("3 Mbit/s") && !why("10.77.0.8").contains(" 3 Mbit/s"), "{}", why("10.77.0.7"));
+    assert!(refused(&socket, 2, &["remove", "hause 9"]).contains("did you mean `house 9`?"));
+    let message = refused(&socket, 2, &["set", "policy.isp.subscriber.hause 9.up=3 Mbit/s"]);
+    assert!(
+        message.contains("no subscriber `hause 9` in the file or in list.csv") && message.contains("did you mean `house 9`?"),
+        "{message}"
+    );
+    let before = classes_of();
+    let removed = told(&socket, &["remove", "house 9"]);
+    assert_eq!(removed["applied"]["directions"][0]["removed"], serde_json::json!(["house 9"]), "{removed}");
+    assert!(why("10.77.0.9").contains("class `others`"));
+    told(&socket, &["add", "subscriber", "{ name = \"house 9\", addresses = [\"10.77.0.9\", \"10.99.0.0/16\"], plan = \"plan\" }"]);
+    assert!(why("10.99.1.2").contains("class `house 9`"));
+    assert_eq!(classes_of(), before);
+    let status = said(&socket, &["status"]);
+    for edit in ["subscriber.house 7.up=3 Mbit/s", "subscriber-=house 9", "subscriber+={ name = \"house 9\""] {
+        assert!(status.contains(&format!("differs from the file: policy.isp.{edit}")), "{edit}: {status}");
+    }
+    assert_eq!(fs::read_to_string(&subscribers).unwrap(), list(300), "no file is written");
     pings_pass(&topology);
 
     fs::write(&subscribers, list(299)).unwrap();

@@ -13,6 +13,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::document::{ClassTable, Direction, GroupTable, PolicyTable, RuleTable, ShapeTable, SiteTable, SubscriberTable};
 use crate::header::Prefix;
 use crate::policy::overhead;
+use crate::rows::RowEdits;
 use crate::simulation::report_duplicates;
 use crate::texts::Lists;
 use crate::units::Limit;
@@ -24,7 +25,7 @@ use tidegate_core::scheduler::Parameter;
 use tidegate_core::units::Rate;
 
 mod bought;
-mod list;
+pub mod list;
 
 /// The most queues of a class, with which each of 20 flows at once has one to itself with 93 %, and the fewest.
 const QUEUES: (u64, u64) = (256, 8);
@@ -48,7 +49,11 @@ pub fn write(name: &str, table: &mut PolicyTable, at: &Span, lists: &mut Lists<'
     let mut subscribers = std::mem::take(&mut table.subscriber);
     if let Some(list) = &table.subscribers {
         match lists.read(&list.0) {
-            Ok((text, base)) => subscribers.extend(list::read(&text, base, findings)),
+            Ok((text, base)) => {
+                let edits = RowEdits::of(name.rsplit_once('.').map_or(name, |(policy, _)| policy), lists.edits);
+                subscribers.extend(list::read(&text, base, &edits, findings));
+                edits.report_others(&list.0, || list::names(&text), findings);
+            }
             Err(problem) => {
                 findings.push(list.error(problem).help("names are relative to the folder of the file that is read first"));
             }

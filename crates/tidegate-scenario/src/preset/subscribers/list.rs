@@ -5,9 +5,14 @@
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::SubscriberTable;
 use crate::header::{Prefix, range};
+use crate::rows::{RowEdit, RowEdits, RowVerb};
+use crate::structure::scalar;
 use crate::value::{At, Block, Leaf, Name, Scalar};
-use csv::{ReaderBuilder, StringRecord};
+use csv::{Reader, ReaderBuilder, StringRecord};
+use std::borrow::Cow;
 use tidegate_core::units::Rate;
+use toml::Spanned;
+use toml::de::DeValue;
 
 /// The most subscribers of a list.
 const MOST_SUBSCRIBERS: usize = 1_000_000;
@@ -33,11 +38,28 @@ impl Column {
     fn name(self) -> &'static str {
         ["id", "addresses", "down", "up", "plan", "site"][self as usize]
     }
+
+    /// The key of a subscriber of a file that has the same meaning.
+    fn key(self) -> &'static str {
+        if self == Column::Id { "name" } else { self.name() }
+    }
 }
 
-/// The subscribers of a list whose text begins at `base` of all sources.
-pub fn read(text: &str, base: usize, findings: &mut Vec<Diagnostic>) -> Vec<Block<SubscriberTable>> {
-    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).comment(Some(b'#')).from_reader(text.as_bytes());
+/// The reader of a list.
+fn reader(text: &str) -> Reader<&[u8]> {
+    ReaderBuilder::new().has_headers(false).flexible(true).comment(Some(b'#')).from_reader(text.as_bytes())
+}
+
+/// The names of the subscribers of a list that has no mistakes.
+pub fn names(text: &str) -> Vec<String> {
+    let mut records = reader(text).into_records().map_while(Result::ok);
+    let place = records.next().and_then(|first| first.iter().position(|name| name.trim() == Column::Id.name()));
+    place.map_or_else(Vec::new, |place| records.filter_map(|record| Some(record.get(place)?.trim().to_owned())).collect())
+}
+
+/// The subscribers of a list whose text begins at `base` of all sources, with these changes of its rows.
+pub fn read(text: &str, base: usize, edits: &RowEdits<'_, '_>, findings: &mut Vec<Diagnostic>) -> Vec<Block<SubscriberTable>> {
+    let mut reader = reader(text);
     let mut record = StringRecord::new();
     let first_error = findings.len();
     let mut columns = None;
@@ -62,7 +84,16 @@ pub fn read(text: &str, base: usize, findings: &mut Vec<Diagnostic>) -> Vec<Bloc
                 findings.push(finding.help("divide it among several policies"));
                 break;
             }
-            Some(columns) => subscribers.extend(subscriber(&row, columns, findings)),
+            Some(columns) => {
+                let edits = edits.take(columns.places[Column::Id as usize].and_then(|place| record.get(place)).unwrap_or("").trim());
+                match edits.iter().position(|edit| matches!(edit.verb, RowVerb::Remove)) {
+                    None => subscribers.extend(subscriber(&row, columns, edits, findings)),
+                    Some(removal) => findings.extend(edits.get(removal + 1).map(|later| {
+                        let problem = format!("an earlier change has removed the subscriber `{}`", later.name);
+                        Diagnostic::error(later.span.clone(), problem).help("add it anew, or leave the removal out")
+                    })),
+                }
+            }
         }
         if findings.len() - first_error >= MOST_ERRORS {
             break;
@@ -162,7 +193,7 @@ fn cut(text: &str) -> usize {
     text.char_indices().nth(64).map_or(text.len(), |(at, _)| at)
 }
 
-fn subscriber(row: &Row<'_>, columns: &Columns, findings: &mut Vec<Diagnostic>) -> Option<Block<SubscriberTable>> {
+fn subscriber(row: &Row<'_>, columns: &Columns, edits: &[&RowEdit<'_>], findings: &mut Vec<Diagnostic>) -> Option<Block<SubscriberTable>> {
     if row.record.len() != columns.count {
         let (values, count) = (row.record.len(), columns.count);
         let finding = Diagnostic::error(row.span(), format!("this line has {values} values, and the first line names {count} columns"));
@@ -177,7 +208,18 @@ fn subscriber(row: &Row<'_>, columns: &Columns, findings: &mut Vec<Diagnostic>) 
         return None;
     }
     let before = findings.len();
-    let mut values = Values { row, columns, findings };
+    let mut changed = [None; Column::ALL.len()];
+    for edit in edits {
+        let RowVerb::Set(key, value) = &edit.verb else { continue };
+        match Column::ALL.into_iter().find(|column| column.key() == key) {
+            Some(column) => changed[column as usize] = Some(value),
+            None => {
+                let finding = Diagnostic::error(edit.span.clone(), format!("a subscriber has no key `{key}`"));
+                findings.push(suggest(finding, key, Column::ALL.into_iter().map(Column::key), "keys"));
+            }
+        }
+    }
+    let mut values = Values { row, columns, changed, findings };
     let name = values.required(Column::Id);
     let addresses = values.addresses();
     let (down, up) = (values.read::<Rate>(Column::Down), values.read(Column::Up));
@@ -190,6 +232,8 @@ fn subscriber(row: &Row<'_>, columns: &Columns, findings: &mut Vec<Diagnostic>) 
 struct Values<'a> {
     row: &'a Row<'a>,
     columns: &'a Columns,
+    /// The values that differ from the row, by column.
+    changed: [Option<&'a Spanned<DeValue<'a>>>; Column::ALL.len()],
     findings: &'a mut Vec<Diagnostic>,
 }
 
@@ -207,8 +251,14 @@ impl<'a> Values<'a> {
     }
 
     fn read<T: Leaf>(&mut self, column: Column) -> Option<At<T>> {
-        let (text, span) = self.text(column)?;
-        match T::read(&Scalar::Text(text.into())) {
+        let (scalar, span) = match self.changed[column as usize] {
+            Some(value) => (scalar(value.get_ref()), value.span()),
+            None => self.text(column).map(|(text, span)| (Scalar::Text(text.into()), span))?,
+        };
+        if matches!(&scalar, Scalar::Text(text) if text.is_empty()) {
+            return None;
+        }
+        match T::read(&scalar) {
             Ok(value) => Some(At { value, span }),
             Err(problem) => {
                 self.findings.push(Diagnostic::error(span, format!("`{}`: {problem}", column.name())));
@@ -228,7 +278,11 @@ impl<'a> Values<'a> {
 
     fn addresses(&mut self) -> Option<Block<Vec<At<Prefix>>>> {
         let before = self.findings.len();
-        let Some((text, span)) = self.text(Column::Addresses) else {
+        let written = match self.changed[Column::Addresses as usize] {
+            Some(value) => Some((words(value.get_ref()), value.span())),
+            None => self.text(Column::Addresses).map(|(text, span)| (Cow::Borrowed(text), span)),
+        };
+        let Some((text, span)) = written.filter(|(text, _)| !text.is_empty()) else {
             if self.findings.len() == before {
                 self.findings.push(Diagnostic::error(self.row.span(), "the subscriber has no address"));
             }
@@ -245,5 +299,16 @@ impl<'a> Values<'a> {
         }
         self.findings.append(&mut problems);
         (self.findings.len() == before).then_some(Block { value, span })
+    }
+}
+
+/// The words of a text, or the texts of a list.
+fn words<'a>(value: &'a DeValue<'_>) -> Cow<'a, str> {
+    match value {
+        DeValue::Array(values) => values.iter().map(|value| words(value.get_ref())).collect::<Vec<_>>().join(" ").into(),
+        other => match scalar(other) {
+            Scalar::Text(text) => text,
+            other => other.to_string().into(),
+        },
     }
 }
