@@ -65,7 +65,7 @@ pub fn run_observed<O: StageObserver + Send>(
     // Held until no packets are carried any more.
     let mut _locks = Vec::new();
     for (endpoint, state) in [(&end_a, &state_a), (&end_b, &state_b)] {
-        match InterfaceLock::take(endpoint, state.index) {
+        match InterfaceLock::take(endpoint, state.index, end_a.vlan.is_some() || end_b.vlan.is_some()) {
             Ok(lock) => _locks.push(lock),
             Err(error) if options.force => lock(&notices).push(format!("warning: {error} (it was given)")),
             Err(error) => return Err(error),

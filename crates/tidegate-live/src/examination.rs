@@ -50,8 +50,9 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
     let Some(first) = names.first() else { return Ok(()) };
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", first, cause))?;
     let mut mtus = Vec::new();
+    let is_beside_vlan = names.iter().any(|name| name.contains(':'));
     for name in names {
-        match examine_endpoint(&control, name) {
+        match examine_endpoint(&control, name, is_beside_vlan) {
             Ok((name, state)) => {
                 let name = name.as_str();
                 found.warnings.extend(interface_warnings::outages(&control, [name]));
@@ -69,10 +70,10 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
 }
 
 /// The interface of an endpoint, such as `eth1` or `eth1:100`, if no bridge carries packets on it.
-fn examine_endpoint(control: &ControlSocket, shown: &str) -> Result<(String, InterfaceState), LiveError> {
+fn examine_endpoint(control: &ControlSocket, shown: &str, is_beside_vlan: bool) -> Result<(String, InterfaceState), LiveError> {
     let endpoint = Endpoint::new(shown)?;
     let state = control.ethernet_state(&endpoint.name)?;
-    InterfaceLock::take(&endpoint, state.index)?;
+    InterfaceLock::take(&endpoint, state.index, is_beside_vlan)?;
     Ok((endpoint.name, state))
 }
 
