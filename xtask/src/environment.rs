@@ -1,10 +1,12 @@
-//! What the machine must have before the tests can run, and how to get it: Debian packages, Rust components, cargo-deny, mdBook.
+//! What the machine must have before the tests can run, and how to get it: Debian packages, Rust components, a Python package, cargo-deny,
+//! mdBook.
 //!
 //! What is there already is left alone. What is missing is installed when this runs as root on a machine with `apt-get`; otherwise the
 //! error says what to install.
 
 use crate::cargo::{output, root, succeed, target_directory};
 use crate::failure::Failure;
+use crate::python::{PythonEnvironment, Wheel};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,6 +45,13 @@ const CARGO_CYCLONEDX: &str = "0.5.9";
 /// The version of mdBook that the documentation is built with.
 const MDBOOK: &str = "0.5.4";
 
+/// The parser with which a test reads the metrics of a bridge: that of the client of Prometheus. The test looks for it in `tools/metrics` of the target directory.
+const METRICS: PythonEnvironment = PythonEnvironment {
+    folder: "metrics",
+    what: "Prometheus' Python client",
+    wheels: &[Wheel { package: "prometheus-client", version: "0.26.0" }],
+};
+
 /// Makes sure that everything the tests start is there.
 ///
 /// # Errors
@@ -50,6 +59,7 @@ const MDBOOK: &str = "0.5.4";
 pub fn prepare() -> Result<(), Failure> {
     install_packages(&missing_tools(TOOLS, &search_path()))?;
     install_rust_components()?;
+    METRICS.prepare()?;
     if !starts(Command::new("unshare").args(["--net", "true"])) {
         let problem = "this user may not make network namespaces, between which the live tests carry packets; run as root (`sudo -E cargo \
                        xtask test`), in a container with --privileged, or run the other steps with --only";

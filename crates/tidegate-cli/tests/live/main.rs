@@ -13,6 +13,7 @@ mod changes_under_load;
 mod command;
 mod control;
 mod control_views;
+mod exposition;
 mod fail_open;
 mod hostile_clients;
 mod interface_lock;
