@@ -8,11 +8,14 @@
 //!
 //! Files that are open already stay so. TCP ports can neither be bound nor connected to; that of `--metrics` is bound before. Nothing can be executed.
 
+use crate::log;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, RulesetStatus,
 };
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use tidegate_scenario::FileSet;
 
 /// The newest set of rights that is asked for. An older kernel is asked for those that it knows.
 const RIGHTS: ABI = ABI::V6;
@@ -36,6 +39,22 @@ pub fn confine(paths: &Paths<'_>) -> Option<String> {
         Err(error) => error.to_string(),
     };
     Some(format!("warning: the files that this process can reach are limited by their permissions alone: {left}"))
+}
+
+/// Warnings about files that this process cannot read again now: a hang-up will change nothing.
+pub fn closed(files: &FileSet) -> Vec<String> {
+    let file = Path::new(&files.name);
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let all = std::iter::once(file.to_owned()).chain(files.files.keys().map(|name| folder.join(name)));
+    let warning = |path: PathBuf| {
+        let error = File::open(&path).err()?;
+        let path = log::printable(&path.display().to_string()).into_owned();
+        Some(format!(
+            "warning: {path} cannot be read again ({error}), so SIGHUP will change nothing: put it, and not a link to it, below the folder of the policy file, \
+             readable for this user; `ctl apply` sends the files and needs none of this"
+        ))
+    };
+    all.filter_map(warning).collect()
 }
 
 fn restrict(paths: &Paths<'_>) -> Result<RulesetStatus, RulesetError> {
@@ -68,6 +87,29 @@ mod tests {
     use std::fs;
     use std::net::TcpListener;
     use std::process::Command;
+
+    #[test]
+    fn files_that_a_hang_up_cannot_read_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let etc = folder.path().join("etc");
+        fs::create_dir(&etc).unwrap();
+        let policy = etc.join("policy.toml");
+        [&policy, &etc.join("inside.csv"), &folder.path().join("beside.csv")].map(|path| fs::write(path, "text").unwrap());
+        std::os::unix::fs::symlink("../beside.csv", etc.join("link.csv")).unwrap();
+        let names = ["inside.csv", "link.csv", "../beside.csv"];
+        let files = names.map(|name| (name.to_owned(), "text".into())).into();
+        let files = FileSet { name: policy.display().to_string(), text: "text".into(), files };
+        std::thread::spawn(move || {
+            rustix::thread::set_no_new_privs(true).unwrap();
+            assert_eq!(closed(&files), [""; 0], "without confinement");
+            assert_eq!(confine(&Paths { policy: &policy, report: None, control: None }), None);
+            let warnings = closed(&files);
+            assert_eq!(warnings.len(), 2, "{warnings:?}");
+            assert!(warnings[0].contains("../beside.csv cannot be read again") && warnings[1].contains("link.csv"), "{warnings:?}");
+        })
+        .join()
+        .unwrap();
+    }
 
     #[test]
     fn only_the_named_folders_can_be_reached() {

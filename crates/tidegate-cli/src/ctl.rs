@@ -125,7 +125,7 @@ enum Command {
         /// Its name
         name: String,
     },
-    /// Copy the packets of a class, as they leave or are dropped, into a capture file
+    /// Copy the packets of a class, as they leave or are dropped, into a capture file, or as JSON lines with --json
     Capture(CaptureArguments),
     /// Keep the latest change, which was made with --confirm
     Confirm,
@@ -209,7 +209,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         signals::end_cleanly()?;
     }
     if let Command::Capture(capture) = &arguments.command {
-        return ctl_capture::run(capture, |request| client.ask(request).map_err(|error| failure(&arguments.control, error)));
+        let ask = |request| client.ask(request).map_err(|error| failure(&arguments.control, error));
+        return ctl_capture::run(capture, arguments.json, ask);
     }
     let request = request(&arguments.command)?;
     let watch = matches!(arguments.command, Command::Show { watch: true, .. });

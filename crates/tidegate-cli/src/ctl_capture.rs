@@ -1,16 +1,18 @@
-//! `tidegate ctl capture`: packets of a class of a running bridge, into a capture file.
+//! `tidegate ctl capture`: packets of a class of a running bridge, into a capture file or as lines of JSON.
 
 use crate::failure::Failure;
 use crate::log;
+use crate::present::print;
 use crate::signals;
 use clap::Args;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tidegate_control::protocol::{AskedCapture, AskedCaptured, CaptureStarted, CapturedPackets};
+use tidegate_control::protocol::{AskedCapture, AskedCaptured, CaptureStarted, CapturedPacket, CapturedPackets};
 use tidegate_control::{Answer, Request};
 use tidegate_replay::{CaptureWriter, Interface};
 use tidegate_scenario::units;
@@ -24,9 +26,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct CaptureArguments {
     /// The class
     class: String,
-    /// The file, as pcapng. What was dropped has a comment with the reason
+    /// The file, as pcapng. What was dropped has a comment with the reason. May be left out with --json, which prints a line per packet
     #[arg(long, short, value_name = "FILE")]
-    write: PathBuf,
+    write: Option<PathBuf>,
     /// Stop after this many packets
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -38,8 +40,13 @@ pub struct CaptureArguments {
     longest: u32,
 }
 
-/// Runs the command; `ask` brings a request to the bridge.
-pub fn run(arguments: &CaptureArguments, mut ask: impl FnMut(Request) -> Result<Answer, Failure>) -> Result<ExitCode, Failure> {
+/// Runs the command; `ask` brings a request to the bridge. With `json` packets are printed, too, and at the end how many there were.
+pub fn run(arguments: &CaptureArguments, json: bool, mut ask: impl FnMut(Request) -> Result<Answer, Failure>) -> Result<ExitCode, Failure> {
+    if arguments.write.is_none() && !json {
+        return Err(Failure::BadInput(
+            "error: a capture needs a file\n  give one with --write FILE, or print packets with --json".to_owned(),
+        ));
+    }
     let wrong = || Failure::Defect("another answer than was asked for".to_owned());
     let stop = signals::requests()?.stop;
     let Answer::Capture(CaptureStarted { capture, directions }) =
@@ -47,9 +54,12 @@ pub fn run(arguments: &CaptureArguments, mut ask: impl FnMut(Request) -> Result<
     else {
         return Err(wrong());
     };
-    let failed = |error: std::io::Error| Failure::file(&arguments.write, "written", &error);
-    let output = BufWriter::new(File::create(&arguments.write).map_err(failed)?);
-    let mut writer = CaptureWriter::new(output, &format!("class {} of a running bridge", arguments.class)).map_err(failed)?;
+    let failed = |error: std::io::Error| Failure::file(arguments.write.as_deref().unwrap_or(Path::new("")), "written", &error);
+    let open = |path: &PathBuf| {
+        let output = BufWriter::new(File::create(path)?);
+        CaptureWriter::new(output, &format!("class {} of a running bridge", arguments.class))
+    };
+    let mut writer = arguments.write.as_ref().map(open).transpose().map_err(failed)?;
     let interfaces: Vec<Interface> = directions
         .iter()
         .map(|[from, to]| Interface { link_type: 1, link: LinkType::Ethernet, name: Some(format!("{from} > {to}")) })
@@ -67,10 +77,15 @@ pub fn run(arguments: &CaptureArguments, mut ask: impl FnMut(Request) -> Result<
             if full(all) {
                 break;
             }
-            let bytes = bytes_of(&packet.bytes).ok_or_else(wrong)?;
-            let comment = packet.dropped.as_ref().map(|reason| format!("dropped: {reason}"));
-            let at = i64::try_from(packet.unix_ns).unwrap_or(i64::MAX);
-            writer.write(&interfaces, packet.direction, at, packet.length, &bytes, comment.as_deref()).map_err(failed)?;
+            if json {
+                print(&as_json(&packet, directions.get(packet.direction).ok_or_else(wrong)?).to_string())?;
+            }
+            if let Some(writer) = &mut writer {
+                let bytes = bytes_of(&packet.bytes).ok_or_else(wrong)?;
+                let comment = packet.dropped.as_ref().map(|reason| format!("dropped: {reason}"));
+                let at = i64::try_from(packet.unix_ns).unwrap_or(i64::MAX);
+                writer.write(&interfaces, packet.direction, at, packet.length, &bytes, comment.as_deref()).map_err(failed)?;
+            }
             all += 1;
             dropped += u64::from(packet.dropped.is_some());
         }
@@ -81,10 +96,19 @@ pub fn run(arguments: &CaptureArguments, mut ask: impl FnMut(Request) -> Result<
             std::thread::sleep(PAUSE);
         }
     };
-    writer.finish().map_err(failed)?;
+    writer.map(CaptureWriter::finish).transpose().map_err(failed)?;
+    if json {
+        print(&json!({ "captured": { "packets": all, "dropped": dropped, "lost": lost } }).to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let lost = if lost > 0 { format!("; {lost} more were lost, because they came faster than they were fetched") } else { String::new() };
     log::line(&format!("{all} packets written, {dropped} of them dropped by the bridge{lost}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A packet in a line.
+fn as_json(CapturedPacket { direction: _, unix_ns, length, dropped, bytes }: &CapturedPacket, [from, to]: &[String; 2]) -> Value {
+    json!({ "packet": { "from": from, "to": to, "unix_ns": unix_ns, "length": length, "dropped": dropped, "bytes": bytes } })
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {

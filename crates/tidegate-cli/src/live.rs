@@ -151,9 +151,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let confinement = confinement::confine(&paths);
     destination.check()?;
     log::in_background();
-    if let Some(warning) = confinement {
-        log::line(&warning);
-    }
+    confinement.into_iter().chain(confinement::closed(&files)).for_each(|warning| log::line(&warning));
     let service = service(arguments, files, &configs, &pairs);
     let outcome = carry(arguments, configs, &pairs, &service, (destination, recording, server, pages));
     log::finish(LOG_FLUSH_LIMIT);

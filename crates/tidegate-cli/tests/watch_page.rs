@@ -45,7 +45,7 @@ fn answer(path: &str, number: u64) -> Value {
                     "dropped": { "flow-limit": amount(100 * number) }, "ecn_marked": 30 * number, "lost_in_kernel": 0 })
             };
             json!({ "status": { "program": "0.1.0", "uptime_s": number as f64, "file": "a-file-with-a-name-that-is-longer-than-a-telephone-is-wide.toml",
-                "edits": ["policy.access.class.rest.weight=3"], "reservations": [], "changes": number / 3,
+                "warnings": [format!("warning: eth1 has an address of this host {evil}")], "edits": ["policy.access.class.rest.weight=3"], "reservations": [], "changes": number / 3,
                 "directions": [direction("eth1", "eth2"), direction("eth2", "eth1")],
                 "clients": { "connected": 1, "accepted": 1, "answered": 1, "refused": 0, "too_many": 0, "over_limit": 0, "idle": 0, "defects": 0 } } })
         }
@@ -134,6 +134,7 @@ fn the_page_is_drawn_light_and_dark_wide_and_narrow() {
             "packets marked",
             "differs from the file in 1",
             "eth2 is down",
+            "warning: eth1 has an address of this host <img",
             "the policy changed",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -222,5 +222,25 @@ fn a_capture_has_what_left_and_what_was_dropped() {
         .sum();
     let comments = bytes.windows(9).filter(|window| window == b"dropped: ").count() as u64;
     assert!(dropped > 50 && comments == dropped, "{comments} comments, {dropped} dropped");
+
+    // As lines, which end with the number that was asked for.
+    assert!(refused(socket, 2, &["capture", "video"]).contains("a capture needs a file"));
+    let printing = {
+        let socket = socket.clone();
+        thread::spawn(move || ctl(&socket, &["capture", "video", "--json", "--count", "40", "--for", "10 s", "--longest", "60"]))
+    };
+    while !printing.is_finished() {
+        bridge.send(6001, 50).join().unwrap();
+    }
+    let output = printing.join().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (end, packets) = lines.split_last().unwrap();
+    assert_eq!((packets.len(), &end["captured"]["packets"], &end["captured"]["lost"]), (40, &40.into(), &0.into()), "{end}");
+    for packet in packets.iter().map(|line| &line["packet"]) {
+        assert_eq!((&packet["from"], &packet["to"], &packet["length"]), (&"tgb".into(), &"tgc".into(), &1000.into()), "{packet}");
+        assert_eq!(packet["bytes"].as_str().map(|bytes| (bytes.len(), &bytes[72..76])), Some((120, "1771")), "{packet}");
+        assert!(packet["unix_ns"].as_u64() > Some(1_700_000_000_000_000_000), "{packet}");
+    }
     bridge.end();
 }
