@@ -50,6 +50,15 @@ enum Task {
         #[arg(default_value_t = soak::TIMES, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         times: u32,
     },
+    /// A guarded bridge between namespaces under load, changes, flaps, kills, pauses, reloads and scrapes, for this many hours
+    SoakLive {
+        /// Hours, such as 0.1
+        #[arg(default_value_t = 1.0)]
+        hours: f64,
+        /// Draws what happens
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
     ReproduceMutants {
         /// Only these faults; `aqm`, `intserv` or `router` for those of an experiment
@@ -76,6 +85,7 @@ fn main() -> ExitCode {
         Task::Book => book::run(),
         Task::Fuzz { arguments } => fuzz::run(&arguments),
         Task::Soak { times } => soak::run(times),
+        Task::SoakLive { hours, seed } => soak::run_live(hours, seed),
         Task::ReproduceMutants { names } => mutants::run(&names),
         Task::Bench(options) => bench::run(&options),
         Task::BenchSimulation(options) => bench::simulation::run(&options),

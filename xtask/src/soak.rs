@@ -28,6 +28,22 @@ pub fn run(times: u32) -> Result<(), Failure> {
     succeed(&mut command)
 }
 
+/// Runs the soak of a live bridge for this many hours.
+///
+/// # Errors
+/// [`Failure::Usage`] for less than a second or more than a year; [`Failure::Check`] if it does not survive.
+pub fn run_live(hours: f64, seed: u64) -> Result<(), Failure> {
+    let seconds = hours * 3600.0;
+    if !(1.0..=365.0 * 86_400.0).contains(&seconds) {
+        return Err(Failure::Usage(format!("{hours} hours: a soak takes from a second to a year")));
+    }
+    crate::environment::prepare()?;
+    let mut command = cargo();
+    command.args(["test", "--release", "--package", "tidegate-cli", "--test", "live", "soak::", "--", "--nocapture"]);
+    command.env("TIDEGATE_SOAK_SECONDS", format!("{seconds:.0}")).env("TIDEGATE_SOAK_SEED", seed.to_string());
+    succeed(&mut command)
+}
+
 /// The names of the integration tests whose sources speak of `proptest`.
 fn tests_that_draw(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();

@@ -65,6 +65,13 @@ impl Stream {
     }
 }
 
+/// The process of the bridge that this guardian has started.
+pub fn bridge_of(guardian: &Live) -> Option<u32> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", guardian.id())).ok()?.flatten();
+    let children = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect::<String>();
+    children.split_whitespace().next()?.parse().ok()
+}
+
 /// A guarded bridge. Its process goes when this is dropped, and that of the guardian as well.
 struct Guarded(Live);
 
@@ -76,12 +83,8 @@ impl Guarded {
         Guarded(live)
     }
 
-    /// The process of the bridge.
     fn bridge(&self) -> Option<u32> {
-        let guardian = self.0.id();
-        let tasks = fs::read_dir(format!("/proc/{guardian}/task")).ok()?.flatten();
-        let children = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect::<String>();
-        children.split_whitespace().next()?.parse().ok()
+        bridge_of(&self.0)
     }
 
     fn signal_bridge(&self, signal: &str) {

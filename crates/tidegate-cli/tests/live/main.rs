@@ -23,6 +23,7 @@ mod log;
 mod operator_walk;
 mod preset;
 mod service;
+mod soak;
 mod subscribers;
 
 use command::{Live, notes, pings_pass};
