@@ -204,7 +204,7 @@ mod tests {
             let scenario = load(set).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
             let of = |policy: &crate::Policy| {
                 let class = policy.classes.iter().find(|class| class.name == name)?;
-                Some(format!("{} {}", class.shape.as_ref()?.rate.bits_per_second() / 1_000_000, class.rules.len()))
+                Some(format!("{} {}", class.shape.as_ref()?.rate.bits_per_second() / 1_000_000, class.rules))
             };
             let [down, up] = [0, 1].map(|index: usize| of(&scenario.variants[0].policies[index]));
             down.zip(up).map(|(down, up)| format!("{down}, {up}"))
