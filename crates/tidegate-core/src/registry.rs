@@ -14,8 +14,8 @@ use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, 
 use crate::queue::{Backlog, Marked};
 use crate::random::SplitMix64;
 use crate::scheduler::{
-    BuildError, Decision, FlowParameters, HierarchyError, Kept, LeafSpec, Member, Parameter, Scheduler, Scheduling, Setup, Task,
-    activate_in_order,
+    BuildError, Decision, DeficitTree, FlowParameters, Hierarchy, HierarchyError, Kept, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
+    Scheduling, Setup, Task, activate_in_order, adopt_tokens,
 };
 use crate::units::Time;
 use alloc::boxed::Box;
@@ -51,6 +51,8 @@ crate::registry! { $
     unnamed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].
         Hierarchy = Box<crate::scheduler::Hierarchy<AnyScheduler>>;
+        /// A tree of deficit and sparse round robin, built by [`crate::scheduler::DeficitTree::build`].
+        DeficitTree = Box<crate::scheduler::DeficitTree>;
         /// A scheduler whose flows keep contracts of their own, built by [`crate::shaper::Shaped::new`].
         Shaped = Box<crate::shaper::Shaped<AnyScheduler>>;
     }
@@ -147,13 +149,42 @@ trait Outlined: Scheduler {
 impl<S: Scheduler> Outlined for S {}
 
 impl AnyScheduler {
+    /// A tree of these nodes and of a number of leaves, each of which `leaf` names: a [`DeficitTree`] if that [suits](DeficitTree::suits),
+    /// otherwise a [`Hierarchy`]. Both answer alike.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::build_with`].
+    pub fn tree(
+        longest_packet: u32,
+        nodes: &[NodeSpec],
+        leaves: usize,
+        leaf: impl Fn(usize) -> LeafSpec,
+    ) -> Result<AnyScheduler, HierarchyError> {
+        if DeficitTree::suits(nodes) {
+            DeficitTree::build_with(longest_packet, nodes, leaves, leaf).map(|tree| AnyScheduler::DeficitTree(Box::new(tree)))
+        } else {
+            Hierarchy::build_with(longest_packet, nodes, leaves, leaf).map(|tree| AnyScheduler::Hierarchy(Box::new(tree)))
+        }
+    }
+
+    /// Says anew which node of the tree that it will adopt each node of a tree continues, as [`NodeSpec::was`] does.
+    pub fn continue_nodes(&mut self, was: impl Fn(usize) -> Option<usize>) {
+        match self {
+            AnyScheduler::Hierarchy(tree) => tree.continue_nodes(was),
+            AnyScheduler::DeficitTree(tree) => tree.continue_nodes(was),
+            _ => {}
+        }
+    }
+
     /// Fills the vacant place `flow`: below a node of a tree, or in another scheduler, which is like a tree of one node. An error changes nothing.
     ///
     /// # Errors
-    /// As [`Hierarchy::fill`](crate::scheduler::Hierarchy::fill).
+    /// As [`Hierarchy::fill`].
     pub fn fill(&mut self, now: Time, flow: Flow, leaf: &LeafSpec) -> Result<(), HierarchyError> {
-        if let AnyScheduler::Hierarchy(tree) = self {
-            return tree.fill(now, flow, leaf);
+        match self {
+            AnyScheduler::Hierarchy(tree) => return tree.fill(now, flow, leaf),
+            AnyScheduler::DeficitTree(tree) => return tree.fill(now, flow, leaf),
+            _ => {}
         }
         if leaf.parent > 0 {
             return Err(HierarchyError::Parent(Member::Leaf(flow)));
@@ -165,6 +196,17 @@ impl AnyScheduler {
             parameter,
             problem,
         })
+    }
+}
+
+impl AnyScheduler {
+    /// Takes over from a scheduler of another type. Contracts in trees keep their tokens.
+    fn adopt_other(&mut self, now: Time, old: &AnyScheduler, kept: &[Kept]) {
+        match (self, old) {
+            (AnyScheduler::Hierarchy(tree), AnyScheduler::DeficitTree(old)) => adopt_tokens(&mut **tree, now, &**old, kept),
+            (AnyScheduler::DeficitTree(tree), AnyScheduler::Hierarchy(old)) => adopt_tokens(&mut **tree, now, &**old, kept),
+            (scheduler, _) => activate_in_order(scheduler, now, kept),
+        }
     }
 }
 
@@ -236,7 +278,7 @@ impl Scheduler for AnyScheduler {
     }
 
     fn adopt(&mut self, now: Time, old: &mut AnyScheduler, kept: &[Kept]) {
-        match_scheduler!(&mut *self, old, s, old => s.adopt(now, old, kept), else activate_in_order(self, now, kept));
+        match_scheduler!(&mut *self, &mut *old, s, old => s.adopt(now, old, kept), else self.adopt_other(now, old, kept));
     }
 
     fn refresh(&mut self, now: Time) {

@@ -30,6 +30,8 @@ use core::fmt;
 
 mod active_list;
 mod deficit_round_robin;
+mod deficit_tree;
+mod deficit_turns;
 mod dual_queue;
 mod dwcs;
 mod dwcs_options;
@@ -52,15 +54,18 @@ mod rate_controlled;
 mod self_clocked;
 mod shaped_clock;
 mod sparse_round_robin;
+mod sparse_turns;
 mod strict_priority;
 mod svc;
 #[cfg(test)]
 mod tests;
+mod tree_matches;
 mod virtual_clock;
 mod weighted_round_robin;
 mod wf2q_plus;
 
 pub use deficit_round_robin::DeficitRoundRobin;
+pub use deficit_tree::DeficitTree;
 pub use dual_queue::DualQueue;
 pub use dwcs::Dwcs;
 pub use dwcs_options::{DwcsOptions, Shares};
@@ -79,6 +84,7 @@ pub use self_clocked::SelfClocked;
 pub use sparse_round_robin::SparseRoundRobin;
 pub use strict_priority::StrictPriority;
 pub use svc::ShapedVirtualClock;
+pub(crate) use tree_matches::adopt_tokens;
 pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;

@@ -178,20 +178,23 @@ impl ActiveList {
 ///
 /// From the front on come the flows whose turn of this round is still due or under way, and behind them those that have had it. Each flow
 /// keeps the number of the round of its next turn, so the number of this round is that of the front's turn.
+// In this order, so that all but the comeback's turns may share a cache line with other state of the ring.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct Rounds {
     ring: ActiveList,
     /// The flow with which the next round begins; the front, if no flow waits for that round yet.
     first: u32,
     /// The last of the flows at the front that have come back to their turns; `NO_FLOW` if there are none.
     resumed: u32,
-    comeback: Comeback,
     /// While the ring is empty, the number of this round.
     round: u32,
+    comeback: Comeback,
 }
 
 /// The flow that was resumed last, and what is restored if it is suspended before it has sent.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 struct Comeback {
     /// `NO_FLOW` once another flow has joined the ring.
     flow: u32,
@@ -351,7 +354,7 @@ impl Rounds {
 /// Fetches the state of flows whose turn comes soon, as far as this round resembles the last. Wrong guesses cost time and nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct PrefetchPredictor {
-    turn: usize,
+    turn: u32,
     /// The flows of the latest turns.
     past: [u32; PREDICTION_DISTANCE],
     /// The flow whose turn comes `PREDICTION_DISTANCE` turns after the latest.
@@ -365,7 +368,7 @@ impl PrefetchPredictor {
     /// It is `flow`'s turn.
     #[inline]
     pub(super) fn turn_of<T: Linked>(&mut self, flows: &mut [T], flow: u32) {
-        let at = self.turn % PREDICTION_DISTANCE;
+        let at = self.turn as usize % PREDICTION_DISTANCE;
         let earlier = core::mem::replace(&mut self.past[at], flow);
         flows[earlier as usize].links_mut().later = flow;
         let later = flows[flow as usize].links().later;

@@ -27,7 +27,8 @@
 //! count units of one byte divided by the least weight, in which every quantum is whole: shares are exact for any weights. A turn is granted
 //! its quantum when the flow's turn before it ends; the order is the same, and a suspended flow knows what it comes back to.
 
-use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
+use super::active_list::Links;
+use super::deficit_turns::{DeficitTurns, in_turns};
 use super::least::Least;
 use super::moves::Moves;
 use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, weight_of};
@@ -61,16 +62,11 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct DeficitRoundRobin {
     flows: Vec<Turn>,
-    active: Rounds,
-    /// What one byte costs, in the unit of deficits.
-    cost: u64,
-    /// What a turn grants per unit of weight, in the same unit.
-    grant: u64,
+    turns: DeficitTurns,
     /// The least quantum in bytes.
     quantum: u32,
     /// By place; [`VACANT`] without a flow.
     weights: Least<u64>,
-    predictor: PrefetchPredictor,
 }
 
 /// Half a cache line, so that no flow's state lies across two.
@@ -87,19 +83,10 @@ struct Turn {
     links: Links,
 }
 
-in_rounds!(Turn);
+in_turns!(Turn);
 
 /// In place of a weight: there is no flow.
 const VACANT: u64 = u64::MAX;
-
-/// From this grant on, rounding it up makes no quantum longer by more than a thousandth.
-const FINE_GRANT: u128 = 1024;
-
-/// A deficit where a byte costs `to` in place of `from`, rounded down.
-fn converted(deficit: u64, from: u64, to: u64) -> u64 {
-    // Below three quanta, unless parameters differ by more than 62 bits can hold.
-    (u128::from(deficit) * u128::from(to) / u128::from(from)).min(1 << 62) as u64
-}
 
 impl DeficitRoundRobin {
     /// Flows with these quanta in bytes, each from 1 to [`MAX_BYTES`], in place of quanta derived from weights.
@@ -111,69 +98,23 @@ impl DeficitRoundRobin {
         DeficitRoundRobin::new(quanta, quanta.len(), 1, 1)
     }
 
-    fn new(weights: &[u32], places: usize, quantum: u32, cost: u64) -> DeficitRoundRobin {
+    fn new(weights: &[u32], places: usize, quantum: u32, cost: u32) -> DeficitRoundRobin {
         let mut flows = alloc::vec![Turn { deficit: 0, weight: 1, round: 0, length: 0, links: Links::NONE }; places];
         flows.iter_mut().zip(weights).for_each(|(turn, &weight)| turn.weight = weight);
         let mut by_place = alloc::vec![VACANT; places];
         by_place.iter_mut().zip(weights).for_each(|(place, &weight)| *place = weight.into());
-        DeficitRoundRobin {
-            flows,
-            active: Rounds::EMPTY,
-            cost,
-            grant: quantum.into(),
-            quantum,
-            weights: Least::new(by_place),
-            predictor: PrefetchPredictor::NEW,
-        }
+        DeficitRoundRobin { flows, turns: DeficitTurns::new(quantum, cost), quantum, weights: Least::new(by_place) }
     }
 
     /// The weight of a place is this one from the next quantum on, and the least quantum is that of the least weight.
     fn set_weight(&mut self, flow: Flow, weight: u64) {
         self.weights.set(flow.index(), weight);
         let Some((_, least)) = self.weights.least().filter(|&(_, least)| least != VACANT) else { return };
-        let product = u128::from(self.quantum) * u128::from(self.cost);
-        let grant = product.div_ceil(least.into());
-        let is_coarse = self.cost < least && grant < FINE_GRANT && !product.is_multiple_of(least.into());
-        if !is_coarse && grant <= u128::from(MAX_BYTES) {
-            self.grant = grant as u64;
-            return;
-        }
-        // In another unit, so that quanta are fine enough and do not overflow: that of a scheduler built anew.
-        for turn in &mut self.flows {
-            turn.deficit = converted(turn.deficit, self.cost, least);
-        }
-        self.active.forget_comeback();
-        (self.cost, self.grant) = (least, self.quantum.into());
-    }
-
-    #[inline]
-    fn quantum(&self, turn: &Turn) -> u64 {
-        u64::from(turn.weight) * self.grant
-    }
-
-    /// The flow whose turn it is, after turns have passed on until one suffices for the head of its flow.
-    #[inline]
-    fn settle(&mut self) -> Option<u32> {
-        loop {
-            let front = self.active.front()?;
-            let turn = &self.flows[front as usize];
-            if turn.deficit >= u64::from(turn.length) * self.cost {
-                return Some(front);
+        if let Some(unit) = self.turns.scale(self.quantum, least as u32) {
+            for turn in &mut self.flows {
+                turn.deficit = unit.converted(turn.deficit);
             }
-            // Its turn is over: the next one is granted.
-            let quantum = self.quantum(&self.flows[front as usize]);
-            self.flows[front as usize].deficit += quantum;
-            self.predictor.turn_of(&mut self.flows, front);
-            self.active.pass(&mut self.flows);
         }
-    }
-
-    #[inline]
-    fn leave(&mut self, flow: Flow) {
-        if self.active.front() == Some(flow.0) {
-            self.predictor.turn_of(&mut self.flows, flow.0);
-        }
-        self.active.leave(&mut self.flows, flow.0);
     }
 }
 
@@ -182,16 +123,12 @@ impl Scheduler for DeficitRoundRobin {
 
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        let quantum = self.quantum(&self.flows[flow.index()]);
-        let turn = &mut self.flows[flow.index()];
-        let kept = if fault!(DrrKeepsDeficits) { turn.deficit } else { 0 };
-        (turn.deficit, turn.length) = (kept + quantum, head.length);
-        self.active.join(&mut self.flows, flow.0);
+        self.turns.activate(&mut self.flows, flow.0, head.length);
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        match self.settle() {
+        match self.turns.settle(&mut self.flows) {
             Some(flow) => Decision::Serve(Flow(flow)),
             None => Decision::Idle,
         }
@@ -199,22 +136,14 @@ impl Scheduler for DeficitRoundRobin {
 
     #[inline]
     fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
-        debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
-        match next {
-            Some(head) => {
-                let turn = &mut self.flows[flow.index()];
-                turn.deficit -= u64::from(turn.length) * self.cost;
-                turn.length = head.length;
-            }
-            None => self.leave(flow),
-        }
+        self.turns.served(&mut self.flows, flow.0, next.map(|head| head.length));
     }
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         match next {
             Some(head) => self.flows[flow.index()].length = head.length,
-            None => self.leave(flow),
+            None => self.turns.leave(&mut self.flows, flow.0),
         }
     }
 
@@ -224,26 +153,11 @@ impl Scheduler for DeficitRoundRobin {
     }
 
     fn suspend(&mut self, _now: Time, flow: Flow) {
-        let deficit = self.flows[flow.index()].deficit;
-        self.flows[flow.index()].deficit = self.active.suspend(&mut self.flows, flow.0, deficit);
+        self.turns.suspend(&mut self.flows, flow.0);
     }
 
     fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
-        let quantum = self.quantum(&self.flows[flow.index()]);
-        let turn = &mut self.flows[flow.index()];
-        let (round, kept) = (turn.round, turn.deficit);
-        turn.length = head.length;
-        // Decided only now: a head that was lost meanwhile has no part in whether the turn was over.
-        if turn.deficit < u64::from(head.length) * self.cost {
-            turn.deficit += quantum;
-            turn.round = turn.round.wrapping_add(1);
-        }
-        let deficit = turn.deficit;
-        if self.active.resume(&mut self.flows, flow.0, deficit < quantum) {
-            self.flows[flow.index()].deficit = deficit.max((deficit + quantum).min(2 * quantum));
-        }
-        let turn = &self.flows[flow.index()];
-        self.active.remember(flow.0, [(round, kept), (turn.round, turn.deficit)]);
+        self.turns.resume(&mut self.flows, flow.0, head.length);
     }
 
     fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
@@ -262,22 +176,20 @@ impl Scheduler for DeficitRoundRobin {
     }
 
     fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let unit = self.turns.unit_after(&old.turns);
         for kept in kept {
             let turn = &mut self.flows[kept.to.index()];
             let Turn { deficit, round, length, .. } = old.flows[kept.from.index()];
-            (turn.deficit, turn.round, turn.length) = (converted(deficit, old.cost, self.cost), round, length);
+            (turn.deficit, turn.round, turn.length) = (unit.converted(deficit), round, length);
         }
         let mut moves = Moves::new(old.flows.len(), kept);
-        self.active.adopt(&mut self.flows, &mut old.active, &mut old.flows, &mut moves);
-        if old.cost != self.cost {
-            self.active.forget_comeback();
-        }
+        self.turns.adopt(&mut self.flows, &mut old.turns, &mut old.flows, &mut moves);
         moves.activate_others(self, now, kept);
     }
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        Some(self.predictor.prefetch_hint())
+        Some(self.turns.prefetch_hint())
     }
 
     #[inline]
@@ -299,7 +211,7 @@ impl Algorithm<Scheduling> for DeficitRoundRobin {
         // In units of one byte divided by the least weight a byte costs the least weight, and the quantum of a weight is that weight
         // times the longest packet. Below 2^30 bytes and 2^32 nothing overflows: a deficit is less than three quanta.
         let least = weights.iter().copied().min().unwrap_or(1);
-        Ok(DeficitRoundRobin::new(&weights, setup.places(flows), setup.longest_packet.max(1), u64::from(least)))
+        Ok(DeficitRoundRobin::new(&weights, setup.places(flows), setup.longest_packet.max(1), least))
     }
 }
 
@@ -354,7 +266,7 @@ mod tests {
             drr.arrive(flow, LONGEST);
         }
         assert_eq!(drr.send(), Some((0, LONGEST)));
-        let turns: Vec<u64> = drr.scheduler.flows.iter().map(|turn| drr.scheduler.quantum(turn) / drr.scheduler.cost).collect();
+        let turns: Vec<u64> = drr.scheduler.flows.iter().map(|turn| drr.scheduler.turns.quantum_in_bytes(turn)).collect();
         assert_eq!(turns, [1000, 1000 * u64::from(u32::MAX), 1000 * u64::from(u32::MAX - 1)]);
     }
 

@@ -30,6 +30,7 @@
 //! before the link asks: a scheduler's answer may depend on when it is asked. A suspended node resumes above when a packet comes below it. If
 //! that packet is lost at once, the node is suspended again, which changes nothing above.
 
+use super::tree_matches::ROOT;
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::classifier::FlowKey;
 use crate::packet::{Colour, Flow, Head};
@@ -48,8 +49,11 @@ mod prefetch_predictor;
 mod tests;
 mod tree;
 
-use node::{Child, News, Node, Plan, ROOT, UNSHAPED};
+pub(super) use change::of_flow;
+pub(super) use node::Plan;
+use node::{Child, News, Node, UNSHAPED};
 use prefetch_predictor::PrefetchPredictor;
+pub(super) use tree::children_of;
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
 /// A tree of schedulers over the flows of one port.

@@ -11,7 +11,8 @@
 //! **Deviations.** A new flow that loses its packets before it has sent any is as if it had not come; in the source it would stay in its list.
 //! Turns cost wire bytes and are the same for all flows; weights are what a hierarchy above is for.
 
-use super::active_list::{ActiveList, Links, PrefetchPredictor, linked};
+use super::active_list::{Links, linked};
+use super::sparse_turns::{InLists, SparseTurns};
 use super::{BuildError, Decision, FlowParameters, Kept, Scheduler, Scheduling, Setup, activate_in_order};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
@@ -39,18 +40,13 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct SparseRoundRobin {
     flows: Vec<Turn>,
-    /// Flows that have become backlogged and have not used up a turn since.
-    new: ActiveList,
-    /// The others, and flows that were emptied not long ago.
-    old: ActiveList,
-    quantum: i64,
-    predictor: PrefetchPredictor,
+    turns: SparseTurns,
 }
 
 /// In place of a flow.
 const NO_FLOW: u32 = u32::MAX;
 
-/// A flow's deficit and place. It is in a list, or all of this is meaningless.
+/// A flow's deficit and place.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Turn {
@@ -66,42 +62,45 @@ struct Turn {
 
 linked!(Turn);
 
-impl Turn {
-    const NONE: Turn = Turn { deficit: 0, length: 0, links: Links::NONE, has_head: false, is_new: false };
+impl InLists for Turn {
+    #[inline]
+    fn credit(&self) -> i64 {
+        self.deficit
+    }
+
+    #[inline]
+    fn set_credit(&mut self, credit: i64) {
+        self.deficit = credit;
+    }
+
+    #[inline]
+    fn length_mut(&mut self) -> &mut u32 {
+        &mut self.length
+    }
+
+    #[inline]
+    fn has_head(&self) -> bool {
+        self.has_head
+    }
+
+    #[inline]
+    fn set_head(&mut self, has_head: bool) {
+        self.has_head = has_head;
+    }
+
+    #[inline]
+    fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    #[inline]
+    fn set_new(&mut self, is_new: bool) {
+        self.is_new = is_new;
+    }
 }
 
-impl SparseRoundRobin {
-    /// The flow whose turn it is, after used-up turns and empty flows have been passed over.
-    #[inline]
-    fn settle(&mut self) -> Option<Flow> {
-        loop {
-            let (front, from_new) = match self.new.front() {
-                Some(front) => (front, true),
-                None => (self.old.front()?, false),
-            };
-            let turn = &mut self.flows[front as usize];
-            let is_over = turn.deficit <= 0;
-            if is_over {
-                turn.deficit += self.quantum;
-            } else if turn.has_head {
-                return Some(Flow(front));
-            }
-            self.predictor.turn_of(&mut self.flows, front);
-            // A new flow that is empty passes through the old ones once: it cannot come back as new before each of them has had a turn.
-            let stays = is_over || from_new && self.old.front().is_some() && !fault!(SparseFlowsSkipTheOldList);
-            match (from_new, stays) {
-                (false, true) => self.old.pass(&self.flows),
-                (false, false) => self.old.leave(&mut self.flows, front),
-                (true, _) => {
-                    self.new.leave(&mut self.flows, front);
-                    self.flows[front as usize].is_new = false;
-                    if stays {
-                        self.old.join(&mut self.flows, front);
-                    }
-                }
-            }
-        }
-    }
+impl Turn {
+    const NONE: Turn = Turn { deficit: 0, length: 0, links: Links::NONE, has_head: false, is_new: false };
 }
 
 impl Scheduler for SparseRoundRobin {
@@ -109,41 +108,27 @@ impl Scheduler for SparseRoundRobin {
 
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        let turn = &mut self.flows[flow.index()];
-        (turn.length, turn.has_head) = (head.length, true);
-        if !turn.links.is_in_ring() {
-            (turn.deficit, turn.is_new) = (self.quantum, !fault!(SparseFlowsGoLast));
-            let list = if fault!(SparseFlowsGoLast) { &mut self.old } else { &mut self.new };
-            list.join(&mut self.flows, flow.0);
-        }
+        self.turns.activate(&mut self.flows, flow.0, head.length);
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        match self.settle() {
-            Some(flow) => Decision::Serve(flow),
+        match self.turns.settle(&mut self.flows) {
+            Some(flow) => Decision::Serve(Flow(flow)),
             None => Decision::Idle,
         }
     }
 
     #[inline]
     fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
-        let turn = &mut self.flows[flow.index()];
-        turn.deficit -= i64::from(turn.length);
-        turn.has_head = next.is_some();
-        turn.length = next.map_or(0, |head| head.length);
+        self.turns.served(&mut self.flows, flow.0, next.map(|head| head.length));
     }
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
-        let turn = &mut self.flows[flow.index()];
-        turn.has_head = next.is_some();
-        if let Some(head) = next {
-            turn.length = head.length;
-        } else if turn.is_new && turn.deficit == self.quantum {
-            // It has sent nothing since it was listed.
-            turn.is_new = false;
-            self.new.leave(&mut self.flows, flow.0);
+        match next {
+            Some(head) => self.flows[flow.index()].length = head.length,
+            None => self.turns.lost_all(&mut self.flows, flow.0),
         }
     }
 
@@ -153,11 +138,7 @@ impl Scheduler for SparseRoundRobin {
     }
 
     fn forget(&mut self, _now: Time, flow: Flow) {
-        let Turn { is_new, links, .. } = self.flows[flow.index()];
-        if links.is_in_ring() {
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            list.leave(&mut self.flows, flow.0);
-        }
+        self.turns.forget(&mut self.flows, flow.0);
         self.flows[flow.index()] = Turn::NONE;
     }
 
@@ -166,23 +147,14 @@ impl Scheduler for SparseRoundRobin {
         for flow in kept {
             places[flow.from.index()] = flow.to.0;
         }
-        for (from, to) in [(old.new, &mut self.new), (old.old, &mut self.old)] {
-            for flow in from.flows(&old.flows) {
-                let place = places[flow as usize];
-                if place != NO_FLOW {
-                    let Turn { deficit, is_new, .. } = old.flows[flow as usize];
-                    let turn = &mut self.flows[place as usize];
-                    (turn.deficit, turn.is_new) = (deficit.min(self.quantum), is_new);
-                    to.join(&mut self.flows, place);
-                }
-            }
-        }
+        let place = |flow: u32| Some(places[flow as usize]).filter(|&place| place != NO_FLOW);
+        self.turns.adopt(&mut self.flows, &old.turns, &old.flows, place);
         activate_in_order(self, now, kept);
     }
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        Some(self.predictor.prefetch_hint())
+        Some(self.turns.prefetch_hint())
     }
 
     #[inline]
@@ -197,13 +169,7 @@ impl Algorithm<Scheduling> for SparseRoundRobin {
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<SparseRoundRobin, BuildError> {
         let quantum = setup.queue.quantum.map_or(setup.longest_packet.max(1), |quantum| quantum.bytes());
-        Ok(SparseRoundRobin {
-            flows: alloc::vec![Turn::NONE; setup.places(flows)],
-            new: ActiveList::EMPTY,
-            old: ActiveList::EMPTY,
-            quantum: quantum.into(),
-            predictor: PrefetchPredictor::NEW,
-        })
+        Ok(SparseRoundRobin { flows: alloc::vec![Turn::NONE; setup.places(flows)], turns: SparseTurns::new(quantum) })
     }
 }
 

@@ -315,6 +315,21 @@ impl Allowance {
         Duration::from_picoseconds(self.tolerance & !DUAL)
     }
 
+    /// A single bucket without a peak rate in short: the instant at which it is full plus the tolerance, the time per byte, and how far before that
+    /// instant a packet may start.
+    ///
+    /// With `full` for the instant, a packet may start at `full - lead`, and after one of `n` bytes at `now` it is `max(full, now) + rate * n`.
+    pub(crate) fn single(&self) -> Option<(Time, TimePerByte, Duration)> {
+        let is_single = self.peak_rate == TimePerByte::ZERO && !self.is_dual();
+        is_single.then(|| (self.sustained + self.tolerance(), self.sustained_rate, self.burst + self.tolerance()))
+    }
+
+    /// The same contract with the state that [`Allowance::single`] shortens to this instant.
+    pub(crate) fn with_single(&self, full: Time) -> Allowance {
+        let sustained = full - self.tolerance();
+        Allowance { sustained, peak: sustained - self.burst, ..*self }
+    }
+
     /// Moves instants that are far in the past to where they still compare correctly.
     pub fn refresh(&mut self, now: Time) {
         let oldest = now - SERIAL_HORIZON;

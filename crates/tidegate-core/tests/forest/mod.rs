@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::policer::{Policer, Verdict};
 use tidegate_core::registry::{AnyPolicer, AnyScheduler, PolicerKind, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, HierarchyError, Kept, LeafSpec, NodeSpec, Scheduler, Setup};
+use tidegate_core::scheduler::{
+    Decision, DeficitTree, FlowParameters, Hierarchy, HierarchyError, Kept, LeafSpec, NodeSpec, Scheduler, Setup,
+};
 use tidegate_core::shaper::{Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 
@@ -46,6 +48,10 @@ pub fn policer(contract: &ShapingContract, now: Time) -> AnyPolicer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     Tree,
+    /// A tree of deficit round robin in its own form.
+    Deficits,
+    /// One form of tree after the other.
+    InTurn,
     /// Flows behind a shaper, or under a scheduler that shapes: the root alone, without a contract.
     Flat,
 }
@@ -242,8 +248,12 @@ impl Trees {
                 }
                 let parameters = given.wishes.parameters(self.nodes[self.nodes[name].parent].kind);
                 let place = self.place_of(name);
-                let AnyScheduler::Hierarchy(tree) = &mut self.tree else { return Ok(()) };
-                if tree.change_node(now, place, &parameters, given.shape.as_ref()).is_ok() {
+                let changed = match &mut self.tree {
+                    AnyScheduler::Hierarchy(tree) => tree.change_node(now, place, &parameters, given.shape.as_ref()),
+                    AnyScheduler::DeficitTree(tree) => tree.change_node(now, place, &parameters, given.shape.as_ref()),
+                    _ => return Ok(()),
+                };
+                if changed.is_ok() {
                     if given.shape != self.nodes[name].given.shape {
                         self.node_policers[name] = given.shape.map(|shape| policer(&shape, now));
                     }
@@ -393,7 +403,12 @@ impl Trees {
         for (index, &name) in names.iter().enumerate() {
             self.leaves[name].as_mut().unwrap().flow = Flow(index as u32);
         }
-        let (mut tree, flows) = built(self.form, &self.nodes, &self.order, &self.leaves, &was);
+        let form = match (self.form, &self.tree) {
+            (Form::InTurn, AnyScheduler::Hierarchy(_)) => Form::Deficits,
+            (Form::InTurn, _) => Form::Tree,
+            (form, _) => form,
+        };
+        let (mut tree, flows) = built(form, &self.nodes, &self.order, &self.leaves, &was);
         tree.start(self.now);
         let kept: Vec<Kept> = (names.iter().zip(from))
             .map(|(&name, from)| {
@@ -438,7 +453,8 @@ fn built(form: Form, nodes: &[Branch], order: &[usize], leaves: &[Option<Leaf>],
     let leaves: Vec<LeafSpec> = present.iter().map(leaf).collect();
     let flows = leaves.len() + CAPACITY * nodes.len();
     let scheduler = match form {
-        Form::Tree => AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &specs, &leaves).unwrap())),
+        Form::Deficits => AnyScheduler::DeficitTree(Box::new(DeficitTree::build(LONGEST, &specs, &leaves).unwrap())),
+        Form::Tree | Form::InTurn => AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &specs, &leaves).unwrap())),
         Form::Flat => flat(nodes[0].kind, &leaves, flows),
     };
     (scheduler, flows)
@@ -463,4 +479,14 @@ pub type Forest = (Vec<(usize, SchedulerKind, Given)>, Vec<(usize, Given)>);
 pub fn forests() -> impl Strategy<Value = Forest> {
     let branches = prop::collection::vec((0usize..8, prop::sample::select(SchedulerKind::ALL), given()), 1..6);
     (branches, prop::collection::vec((0usize..8, given()), 1..=LEAVES))
+}
+
+/// The same in which nodes share by deficit round robin, or some by sparse round robin.
+pub fn deficit_forests() -> impl Strategy<Value = Forest> {
+    (forests(), prop::collection::vec(prop::bool::weighted(0.3), 8)).prop_map(|((mut branches, leaves), is_sparse)| {
+        for ((_, kind, _), &is_sparse) in branches.iter_mut().zip(&is_sparse) {
+            *kind = if is_sparse { SchedulerKind::SparseRoundRobin } else { SchedulerKind::DeficitRoundRobin };
+        }
+        (branches, leaves)
+    })
 }

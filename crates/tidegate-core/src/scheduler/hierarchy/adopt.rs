@@ -3,11 +3,13 @@
 //! A leaf that is kept, and a node that continues one of the old tree, keep the tokens of their contracts. One whose node above continues the
 //! node that was above it stays in its place: presented, waiting or suspended, with its turns. Any other is presented anew.
 
-use super::node::{Child, NO_NODE, News, ROOT, UNSHAPED};
+use super::node::{Child, News, UNSHAPED};
 use super::{Decision, Hierarchy};
 use crate::packet::{Flow, Head};
 use crate::ready::ReadyList;
+use crate::scheduler::tree_matches::{Matches, NO_NODE, ROOT, TreeForm};
 use crate::scheduler::{Kept, Scheduler, serial_order};
+use crate::shaper::Allowance;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,89 +23,18 @@ impl<S> Hierarchy<S> {
     }
 }
 
-/// Stands in [`Matches`] for the absence of a member.
-const NONE: u32 = NO_NODE;
-
-/// Which members of two trees are the same.
-struct Matches {
-    /// Of each new member, the old one.
-    origins: Vec<u32>,
-    /// Of each old member, the new one.
-    heirs: Vec<u32>,
-    /// Of each new leaf that is kept, its head.
-    heads: Vec<Option<Head>>,
-}
-
-impl Matches {
-    fn new<S: Scheduler>(new: &Hierarchy<S>, old: &Hierarchy<S>, kept: &[Kept]) -> Matches {
-        let mut matches =
-            Matches { origins: vec![NONE; new.members.len()], heirs: vec![NONE; old.members.len()], heads: vec![None; new.members.len()] };
-        for (node, &was) in new.plan.was.iter().enumerate() {
-            // The first node that claims to continue another does.
-            if (was as usize) < old.nodes.len() && matches.heirs[was as usize] == NONE {
-                (matches.origins[node], matches.heirs[was as usize]) = (was, node as u32);
-            }
-        }
-        for &Kept { from, to, head } in kept {
-            let (origin, heir) = (old.leaf(from), new.leaf(to));
-            (matches.origins[heir], matches.heirs[origin]) = (origin as u32, heir as u32);
-            matches.heads[heir] = head;
-        }
-        matches
-    }
-
-    fn origin(&self, member: usize) -> Option<usize> {
-        Some(self.origins[member]).filter(|&origin| origin != NONE).map(|origin| origin as usize)
-    }
-
-    fn heir(&self, member: usize) -> Option<usize> {
-        Some(self.heirs[member]).filter(|&heir| heir != NONE).map(|heir| heir as usize)
-    }
-
-    /// The old member, if the node above it continues the node above that one; of the root, the old root.
-    fn stayed(&self, new: &[Child], old: &[Child], member: usize) -> Option<usize> {
-        let origin = self.origin(member)?;
-        if member == ROOT || origin == ROOT {
-            return (member == origin).then_some(origin);
-        }
-        (self.origins[new[member].parent as usize] == old[origin].parent).then_some(origin)
-    }
-}
-
 impl<S: Scheduler> Hierarchy<S> {
     pub(super) fn take_over(&mut self, now: Time, old: &mut Hierarchy<S>, kept: &[Kept]) {
         let matches = Matches::new(self, old, kept);
-        if !self.continues_the_path(old, &matches) {
+        if !matches.continue_the_path(self, old) {
             old.settle(now);
         }
-        self.carry_tokens(now, old, &matches);
+        matches.carry_tokens(self, now, old);
         let brought = self.carry_members(old, &matches);
         self.carry_nodes(now, old, &matches, &brought);
         self.carry_waiting(now, old, &matches);
         self.present_the_others(now, &matches, &brought);
         self.unnamed = old.unnamed;
-    }
-
-    /// True if the nodes from the leaf served last up to the root, which count as in service, stay.
-    fn continues_the_path(&self, old: &Hierarchy<S>, matches: &Matches) -> bool {
-        let Some(mut node) = old.served else { return true };
-        loop {
-            let stays = matches.heir(node as usize).is_some_and(|heir| matches.stayed(&self.members, &old.members, heir).is_some());
-            if node as usize == ROOT || !stays {
-                return stays;
-            }
-            node = old.members[node as usize].parent;
-        }
-    }
-
-    fn carry_tokens(&mut self, now: Time, old: &Hierarchy<S>, matches: &Matches) {
-        for member in 0..self.members.len() {
-            let Some(origin) = matches.origin(member) else { continue };
-            let (to, from) = (self.members[member].allowance, old.members[origin].allowance);
-            if to != UNSHAPED && from != UNSHAPED {
-                self.allowances[to as usize].adopt(now, &old.allowances[from as usize]);
-            }
-        }
     }
 
     /// Copies the state of the members that stay. For each node, returns its children that stay.
@@ -114,7 +45,7 @@ impl<S: Scheduler> Hierarchy<S> {
             let before = old.members[origin];
             let is_leaf = member >= self.nodes.len();
             self.members[member].head = matches.heads[member].unwrap_or(before.head);
-            if member == ROOT || matches.stayed(&self.members, &old.members, member).is_none() {
+            if member == ROOT || matches.stayed(self, old, member).is_none() {
                 continue;
             }
             let has_left = is_leaf && matches.heads[member].is_none();
@@ -135,7 +66,7 @@ impl<S: Scheduler> Hierarchy<S> {
         for (node, brought) in brought.iter().enumerate() {
             let Some(origin) = matches.origin(node) else { continue };
             self.nodes[node].scheduler.adopt(now, &mut old.nodes[origin].scheduler, brought);
-            let stayed = matches.stayed(&self.members, &old.members, node).is_some();
+            let stayed = matches.stayed(self, old, node).is_some();
             let (here, before) = (&mut self.nodes[node], &old.nodes[origin]);
             here.in_service = stayed && before.in_service;
             // All children that matter to its scheduler stayed if there are as many of them.
@@ -159,7 +90,7 @@ impl<S: Scheduler> Hierarchy<S> {
         while let Some((due, Flow(origin))) = old.waiting.pop_first() {
             let Some(member) = matches.heir(origin as usize) else { continue };
             let has_left = member >= self.nodes.len() && matches.heads[member].is_none();
-            if has_left || matches.stayed(&self.members, &old.members, member).is_none() {
+            if has_left || matches.stayed(self, old, member).is_none() {
                 continue;
             }
             if old.nodes.get(origin as usize).is_some_and(|node| node.scheduler_waits) {
@@ -200,5 +131,35 @@ impl<S: Scheduler> Hierarchy<S> {
                 self.forfeit(node);
             }
         }
+    }
+}
+
+impl<S> TreeForm for Hierarchy<S> {
+    fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn members(&self) -> usize {
+        self.members.len()
+    }
+
+    fn parent(&self, member: usize) -> u32 {
+        self.members[member].parent
+    }
+
+    fn was(&self) -> &[u32] {
+        &self.plan.was
+    }
+
+    fn served(&self) -> Option<u32> {
+        self.served
+    }
+
+    fn allowance(&self, member: usize) -> Option<Allowance> {
+        self.allowances.get(self.members[member].allowance as usize).copied()
+    }
+
+    fn set_allowance(&mut self, member: usize, allowance: &Allowance) {
+        self.allowances[self.members[member].allowance as usize] = *allowance;
     }
 }

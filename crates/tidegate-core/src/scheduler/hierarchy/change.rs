@@ -4,9 +4,10 @@
 //! takes over from this one.
 
 use super::Hierarchy;
-use super::node::{News, ROOT, UNSHAPED};
+use super::node::{News, UNSHAPED};
 use super::tree::{HierarchyError, LeafSpec, Member};
 use crate::packet::Flow;
+use crate::scheduler::tree_matches::ROOT;
 use crate::scheduler::{BuildError, FlowParameters, Parameter, Scheduler};
 use crate::shaper::{Allowance, ShapingContract, refused};
 use crate::units::Time;
@@ -140,7 +141,7 @@ impl<S: Scheduler> Hierarchy<S> {
 }
 
 /// The error as one of a scheduler whose flows are the leaves.
-fn of_flow(flow: Flow, error: &HierarchyError) -> BuildError {
+pub(in crate::scheduler) fn of_flow(flow: Flow, error: &HierarchyError) -> BuildError {
     let problem = match *error {
         HierarchyError::Shape(_, error) => return refused(flow, &error),
         HierarchyError::Parameters { child, parameter, problem, .. } => {

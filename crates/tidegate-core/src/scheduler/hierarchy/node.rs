@@ -56,37 +56,31 @@ pub(super) struct Child {
     pub(super) vacant: bool,
 }
 
-/// What only changes of the tree look at.
+/// The places of nodes, which only changes of the tree look at.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
-    /// Of each node: the node of the tree before that it continues, or [`NO_NODE`].
-    pub(super) was: Vec<u32>,
+pub(in crate::scheduler) struct Plan {
+    /// Of each node: the node of the tree before that it continues, or [`NO_NODE`](crate::scheduler::tree_matches::NO_NODE).
+    pub(in crate::scheduler) was: Vec<u32>,
     /// Of each node: the number of its places that no child has.
-    pub(super) vacancies: Vec<u32>,
+    pub(in crate::scheduler) vacancies: Vec<u32>,
     /// A stack of those places for each node, in its part of a table like that of children.
-    pub(super) vacant_places: Vec<u32>,
+    pub(in crate::scheduler) vacant_places: Vec<u32>,
 }
 
 impl Plan {
     /// A free place of `node`, whose part of the table of children begins at `first_child`.
-    pub(super) fn take_place(&mut self, node: usize, first_child: u32) -> Option<u32> {
+    pub(in crate::scheduler) fn take_place(&mut self, node: usize, first_child: u32) -> Option<u32> {
         let vacancies = self.vacancies[node].checked_sub(1)?;
         self.vacancies[node] = vacancies;
         Some(self.vacant_places[(first_child + vacancies) as usize])
     }
 
     /// A place of `node` is free again.
-    pub(super) fn give_place(&mut self, node: usize, first_child: u32, place: u32) {
+    pub(in crate::scheduler) fn give_place(&mut self, node: usize, first_child: u32, place: u32) {
         self.vacant_places[(first_child + self.vacancies[node]) as usize] = place;
         self.vacancies[node] += 1;
     }
 }
-
-/// Stands in [`Plan::was`] for a node that continues none.
-pub(super) const NO_NODE: u32 = u32::MAX;
-
-/// The index of the root among nodes and members.
-pub(super) const ROOT: usize = 0;
 
 /// Stands in [`Child::allowance`] for the absence of a contract.
 pub(super) const UNSHAPED: u32 = u32::MAX;

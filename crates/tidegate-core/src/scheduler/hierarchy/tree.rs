@@ -1,12 +1,13 @@
 //! What a hierarchy is built of, and what may be wrong with it.
 
 use super::Hierarchy;
-use super::node::{Child, NO_NODE, News, Node, Plan, UNSHAPED};
+use super::node::{Child, News, Node, Plan, UNSHAPED};
 use super::prefetch_predictor::PrefetchPredictor;
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::ready::ReadyList;
 use crate::registry::{AnyScheduler, SchedulerKind};
+use crate::scheduler::tree_matches::NO_NODE;
 use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, IntServOptions, Parameter, QueueOptions, Setup};
 use crate::shaper::ShapingContract;
 use crate::units::{Rate, Time};
@@ -218,7 +219,11 @@ impl Hierarchy<AnyScheduler> {
 }
 
 /// The members below each node, nodes before leaves.
-fn children_of(nodes: &[NodeSpec], leaves: usize, leaf: &impl Fn(usize) -> LeafSpec) -> Result<Vec<Vec<u32>>, HierarchyError> {
+pub(in crate::scheduler) fn children_of(
+    nodes: &[NodeSpec],
+    leaves: usize,
+    leaf: &impl Fn(usize) -> LeafSpec,
+) -> Result<Vec<Vec<u32>>, HierarchyError> {
     let mut below: Vec<Vec<u32>> = alloc::vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate().skip(1) {
         let parent = node.parent.filter(|&parent| parent < index).ok_or(HierarchyError::Parent(Member::Node(index)))?;
