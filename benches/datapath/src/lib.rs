@@ -15,6 +15,7 @@ pub mod guard;
 pub mod huge_pages;
 pub mod police;
 pub mod schedule;
+pub mod subscribers;
 mod transition;
 
 /// Packets that share one reading of the clock, and the burst of every enqueue and dequeue.

@@ -22,7 +22,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, admission, aqm, buffer, cells, change, classify, dwcs, guard, police, schedule};
+use tidegate_bench::{Benchmark, admission, aqm, buffer, cells, change, classify, dwcs, guard, police, schedule, subscribers};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -56,6 +56,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["list"] => {
             police::names().for_each(|name| println!("police {name}"));
             schedule::names().for_each(|name| println!("schedule {name}"));
+            subscribers::names().for_each(|name| println!("schedule {name}"));
             buffer::names().for_each(|name| println!("buffer {name}"));
             cells::names().for_each(|name| println!("cells {name}"));
             dwcs::names().for_each(|name| println!("dwcs {name}"));
@@ -67,6 +68,9 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
+        ["schedule", name, flows, backlog] if name.starts_with(subscribers::PREFIX) => {
+            subscribers::set_up(name, count(flows)?, count(backlog)?).map(Some)
+        }
         ["schedule", name, flows, backlog] => schedule::set_up(name, count(flows)?, count(backlog)?).map(Some),
         ["buffer", name, flows] => buffer::set_up(name, count(flows)?).map(Some),
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
@@ -120,6 +124,7 @@ mod tests {
     fn nothing_allocates_per_packet_request_or_change() {
         let policers = police::names().map(|name| police::set_up(&name, 1000));
         let schedulers = schedule::names().flat_map(|name| [1, 3].map(|backlog| schedule::set_up(name, 1000, backlog)));
+        let trees = subscribers::names().map(|name| subscribers::set_up(&name, 1000, 1));
         let buffers = buffer::names().map(|name| buffer::set_up(&name, 1000));
         let cells = cells::names().map(|name| cells::set_up(name, 1000));
         let admissions = admission::names().map(|name| admission::set_up(name, 1000));
@@ -132,6 +137,7 @@ mod tests {
         let classifiers = classify::names().map(|name| classify::set_up(name, 1000));
         let all = policers
             .chain(schedulers)
+            .chain(trees)
             .chain(buffers)
             .chain(cells)
             .chain(admissions)

@@ -21,7 +21,7 @@ use std::num::NonZeroU32;
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet, Part};
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, ServiceClass, Setup, Task};
+use tidegate_core::scheduler::{Decision, FlowParameters, LeafSpec, NodeSpec, Parameter, Scheduler, ServiceClass, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
@@ -29,7 +29,7 @@ use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Tim
 pub(crate) const PORT_RATE: u64 = 100_000_000_000;
 
 /// Packets in one round; few in the tests.
-const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
+pub(crate) const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
 /// Schedulers that are measured behind a shaper too, and in trees: groups send two dozen packets in a row by DRR, and one by WRR.
 const COMPOSED: [&str; 4] = ["shaped-drr", "tree-drr", "shaped-tree-drr", "tree-wrr"];
@@ -77,12 +77,8 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
         let shaped = Shaped::new(scheduler, &contracts).map_err(|(flow, error)| format!("flow {}: {error}", flow.0))?;
         scheduler = AnyScheduler::Shaped(Box::new(shaped));
     }
-    scheduler.start(Time::ZERO);
-    let packets = (flows * backlog).max(BURST as u32);
-    let mut node = Node {
-        scheduler,
-        store: Store { queues: Queues::new(flows as usize, packets, Overhead::None), link: rate.time_per_byte(), now: Time::ZERO },
-    };
+    let mut node = Node::new(scheduler, flows, backlog)?;
+    let packets = node.packets;
     let order = random.shuffled(flows);
     for index in 0..packets {
         node.enqueue(Flow(order[(index % flows) as usize]));
@@ -121,8 +117,7 @@ fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<
         shape: given.shape,
     };
     let leaves: Vec<LeafSpec> = flows.iter().enumerate().map(leaf).collect();
-    let tree = Hierarchy::build(setup.longest_packet, &nodes, &leaves).map_err(|error| error.to_string())?;
-    Ok(AnyScheduler::Hierarchy(Box::new(tree)))
+    AnyScheduler::tree(setup.longest_packet, &nodes, leaves.len(), |leaf| leaves[leaf]).map_err(|error| error.to_string())
 }
 
 /// One half to three quarters of an equal share of the port.
@@ -166,9 +161,14 @@ pub(crate) fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> Flow
 /// What a packet carries: the number of its buffer, which plays the part of the peer's pointer.
 type Buffer = NonZeroU32;
 
-struct Node {
+/// A scheduler and its queues.
+pub(crate) struct Node {
     scheduler: AnyScheduler,
     store: Store,
+    /// The number of packets that all queues together hold.
+    pub(crate) packets: u32,
+    /// If a packet that has been taken out goes to a random queue, and not to the one that it came from.
+    pub(crate) scatter: Option<Random>,
 }
 
 struct Store {
@@ -178,8 +178,17 @@ struct Store {
 }
 
 impl Node {
+    /// Empty queues, `backlog` packets for each, and a burst at least.
+    pub(crate) fn new(mut scheduler: AnyScheduler, flows: u32, backlog: u32) -> Result<Node, String> {
+        scheduler.start(Time::ZERO);
+        let packets = (flows * backlog).max(BURST as u32);
+        let link = Rate::new(PORT_RATE).map_err(|error| error.to_string())?.time_per_byte();
+        let store = Store { queues: Queues::new(flows as usize, packets, Overhead::None), link, now: Time::ZERO };
+        Ok(Node { scheduler, store, packets, scatter: None })
+    }
+
     /// Takes `packets` packets out in bursts and puts them back; returns how often the scheduler had nothing to send at once.
-    fn run(&mut self, packets: u64) -> u64 {
+    pub(crate) fn run(&mut self, packets: u64) -> u64 {
         (0..packets / BURST as u64).map(|_| self.burst().1).sum()
     }
 
@@ -187,7 +196,10 @@ impl Node {
     #[inline]
     fn burst(&mut self) -> ([Flow; BURST], u64) {
         let (burst, waits) = self.scheduler.drive(Dequeue(&mut self.store));
-        for flow in burst {
+        for mut flow in burst {
+            if let Some(random) = &mut self.scatter {
+                flow = Flow(random.below(self.store.queues.occupancy().flows() as u32));
+            }
             self.enqueue(flow);
         }
         self.store.now += self.store.link.ceil(PACKET_BYTES * BURST as u32);
@@ -196,7 +208,7 @@ impl Node {
 
     // Inlined as `Port::offer` is: a call would be the benchmark's own.
     #[inline(always)]
-    fn enqueue(&mut self, flow: Flow) {
+    pub(crate) fn enqueue(&mut self, flow: Flow) {
         let Store { queues, now, .. } = &mut self.store;
         let packet = Packet {
             flow,

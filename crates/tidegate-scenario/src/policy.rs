@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::classifier::{Classifier, Spread};
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::{AnyScheduler, SchedulerKind};
+use tidegate_core::registry::SchedulerKind;
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter, QueueOptions};
 use tidegate_core::shaper::ShapingContract;
@@ -151,8 +151,8 @@ impl Policy {
     /// The parts of a port of this policy, in their initial state.
     pub fn setup(&self) -> PortSetup {
         let Ok(mut scheduler) = self.parts.scheduler() else { unreachable!("it has been built when the policy was checked") };
-        if let (AnyScheduler::Hierarchy(tree), false) = (&mut scheduler, self.continued.is_empty()) {
-            tree.continue_nodes(|node| self.continued[node]);
+        if !self.continued.is_empty() {
+            scheduler.continue_nodes(|node| self.continued[node]);
         }
         let PortSetup { rate, overhead, seed, packet_limit, longest_frame, .. } = *self.setup;
         PortSetup {

@@ -88,6 +88,7 @@ impl Link {
                     | AnyScheduler::VirtualClock(_)
                     | AnyScheduler::Wf2qPlus(_)
                     | AnyScheduler::Hierarchy(_)
+                    | AnyScheduler::DeficitTree(_)
             )
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tidegate_core::packet::Flow;
 use tidegate_core::policer::ContractError;
 use tidegate_core::registry::AnyScheduler;
-use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Setup};
+use tidegate_core::scheduler::{BuildError, FlowParameters, HierarchyError, LeafSpec, Member as Built, NodeSpec, Setup};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::Overhead;
 
@@ -45,8 +45,7 @@ impl Parts {
     /// Parameters that a scheduler refuses.
     pub fn scheduler(&self) -> Result<AnyScheduler, Refused> {
         if self.nodes.len() > 1 {
-            let tree = Hierarchy::build_with(self.longest, &self.nodes, self.leaves(), |leaf| *self.leaf(leaf));
-            return tree.map(|tree| AnyScheduler::Hierarchy(Box::new(tree))).map_err(Refused::Tree);
+            return AnyScheduler::tree(self.longest, &self.nodes, self.leaves(), |leaf| *self.leaf(leaf)).map_err(Refused::Tree);
         }
         let root = &self.nodes[0];
         let setup = Setup { dwcs: root.dwcs, intserv: root.intserv, ..Setup::new(root.rate, self.longest) };
