@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use tidegate_core::classifier::{Header, Network, Transport};
+use tidegate_core::registry::AnyScheduler;
 use tidegate_scenario::explain::met;
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{FileSet, Problems, Scenario, parse_policies};
@@ -60,6 +61,25 @@ fn a_list_is_the_subscribers_that_could_have_been_written() {
     assert!(setups(&listed) == setups(&written));
     // Line ends of Unix, and no mark of the byte order.
     assert_eq!(described(&read(FILE, &LIST.replace(['\r', '\u{feff}'], "")).unwrap()), described(&listed));
+}
+
+/// Deficit round robin at the link is that of sites and tins, too, and the tree has its faster form.
+#[test]
+fn deficit_round_robin_is_that_of_all_nodes() {
+    for given in ["", "tins = \"diffserv3\"\n"] {
+        let ours = FILE.replace("overhead", &format!("{given}overhead"));
+        let trees = |text: &str| {
+            let scenario = read(text, LIST).unwrap();
+            let text = described(&scenario);
+            let of = |policy: &tidegate_scenario::Policy| policy.setup().scheduler;
+            (scenario.variants[0].policies.iter().map(of).collect::<Vec<_>>(), text)
+        };
+        let (general, text) = trees(&ours);
+        assert!(general.iter().all(|tree| matches!(tree, AnyScheduler::Hierarchy(_))), "{text}");
+        let (fast, text) = trees(&ours.replace("overhead", "scheduler = \"drr\"\noverhead"));
+        assert!(fast.iter().all(|tree| matches!(tree, AnyScheduler::DeficitTree(_))), "{text}");
+        assert!(text.contains("tower: drr") && !text.contains("wf2q+"), "{text}");
+    }
 }
 
 /// A site is a group that could have been written, and shares by plans below.

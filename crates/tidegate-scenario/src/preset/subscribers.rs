@@ -1,6 +1,7 @@
 //! `kind = "subscribers"`: an access network. Each subscriber is a class with FQ-CoDel, shaped to its plan, and the link is shared in proportion to the plans.
 //!
 //! With `tins` a subscriber is a group of that kind, and each of its tins a class. A site is a group of its subscribers, shaped to its own rates.
+//! Below a link with `drr` groups share by it, too, so that the whole tree has its faster form. Below any other they share by WF2Q+.
 //!
 //! Packets of no subscriber are in the class `others`, which has a hundredth of the plans. All share one buffer, of which a queue has at most what its
 //! plan sends in four intervals of CoDel.
@@ -98,18 +99,22 @@ struct Writer<'a> {
     written: HashSet<Name>,
     /// True if the scheduler of the link has weights.
     takes_weights: bool,
+    /// How the members of a group share, unless the file says.
+    group_scheduler: SchedulerKind,
 }
 
 impl<'a> Writer<'a> {
     fn new(table: &'a mut PolicyTable, direction: Direction, subscribers: usize, at: &'a Span) -> Writer<'a> {
-        let takes_weights = scheduler(table, subscribers + 1, at).accepts().contains(&Parameter::Weight);
+        let of_link = scheduler(table, subscribers + 1, at);
+        let takes_weights = of_link.accepts().contains(&Parameter::Weight);
+        let group_scheduler = if of_link == SchedulerKind::DeficitRoundRobin { of_link } else { SchedulerKind::Wf2qPlus };
         let longest_frame = longest_frame(table);
         // Mistakes in the overhead are reported where the policy is built.
         let wire = overhead(table, &mut Vec::new()).wire_length(u32::try_from(longest_frame).unwrap_or(u32::MAX / 64));
         let classes = table.class.iter().map(|class| class.name.value.clone());
         let written = classes.chain(table.group.iter().map(|group| group.name.value.clone())).collect();
         let queues = 1 << (QUEUES_OF_ALL / subscribers as u64).clamp(QUEUES.1, QUEUES.0).ilog2();
-        Writer { table, direction, at, longest_frame, burst: u64::from(wire) * BURST, queues, written, takes_weights }
+        Writer { table, direction, at, longest_frame, burst: u64::from(wire) * BURST, queues, written, takes_weights, group_scheduler }
     }
 
     fn write(&mut self, subscribers: &[Block<SubscriberTable>], bought: &[Bought<'_>], sites: &[Block<SiteTable>]) {
@@ -174,7 +179,7 @@ impl<'a> Writer<'a> {
 
     /// Completes the group of a site, or of a subscriber with tins. Returns true if what is below it has weights.
     fn group(&mut self, node: &Node<'_>) -> bool {
-        let (shape, at, name) = (self.shape(node.rate), self.at, node.name);
+        let (shape, at, name, kind) = (self.shape(node.rate), self.at, node.name, self.group_scheduler);
         let groups = &mut self.table.group;
         let is_written = self.written.contains(&name.value);
         let present = if is_written { groups.iter().position(|group| group.name.value == name.value) } else { None };
@@ -183,7 +188,7 @@ impl<'a> Writer<'a> {
             groups.len() - 1
         });
         let group = &mut groups[place].value;
-        let scheduler = group.scheduler.get_or_insert(here(SchedulerName(SchedulerKind::Wf2qPlus), at)).value.0;
+        let scheduler = group.scheduler.get_or_insert(here(SchedulerName(kind), at)).value.0;
         group.shape.get_or_insert(shape);
         group.parent = group.parent.take().or(node.parent.cloned());
         if group.rate.is_none() {
