@@ -7,10 +7,11 @@
 //! | `X` | a flow of scheduler X, backlogged or not, gets other parameters |
 //! | `X/replace` | a flow that is not backlogged leaves, and another one takes its place |
 //! | `transition/X` | a port gets another policy: the module of transitions says more |
+//! | `transition/subscribers`, `transition/one-subscriber` | a port with subscribers changes: the module of their changes says more |
 
 use crate::flows::Random;
 use crate::schedule::{PORT_RATE, draw};
-use crate::{Benchmark, PACKET_BYTES, transition};
+use crate::{Benchmark, PACKET_BYTES, subscriber_changes, transition};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{FlowParameters, Scheduler, Setup};
@@ -27,7 +28,7 @@ const REPLACE: &str = "/replace";
 
 /// Every scheduler that does not shape, with both operations, and transitions between policies.
 pub fn names() -> impl Iterator<Item = String> {
-    of_flows().chain(transition::names())
+    of_flows().chain(transition::names()).chain(subscriber_changes::names())
 }
 
 fn of_flows() -> impl Iterator<Item = String> {
@@ -40,6 +41,9 @@ fn of_flows() -> impl Iterator<Item = String> {
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
+    if let Some(benchmark) = subscriber_changes::set_up(name, flows)? {
+        return Ok(benchmark);
+    }
     if name.starts_with(transition::PREFIX) {
         return transition::set_up(name, flows);
     }

@@ -15,6 +15,7 @@ pub mod guard;
 pub mod huge_pages;
 pub mod police;
 pub mod schedule;
+mod subscriber_changes;
 pub mod subscribers;
 mod transition;
 

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use tidegate_control::http::PageTally;
 use tidegate_control::protocol::{Add, Amount, Applied, Apply, DirectionApplied, DirectionStatus, How, QueuesMoved, Remove, Status};
 use tidegate_control::{Answer, ErrorKind, Refusal, Request, Tally};
-use tidegate_core::port::Volume;
-use tidegate_live::{Control, ControlError};
+use tidegate_core::port::{Amendment, PortSetup, Volume};
+use tidegate_live::{Control, ControlError, PortChanged};
 use tidegate_report::{ChangeDone, ChangeResult};
 use tidegate_scenario::explain::{self, Difference};
 use tidegate_scenario::{FileSet, Policy, Scenario, edit, parse_policies, read_policies};
@@ -54,6 +54,20 @@ struct State {
     changes: u64,
     history: Vec<ChangeResult>,
     reservations: Reservations,
+}
+
+/// How a port comes to another policy.
+enum Step {
+    /// With other parameters for some classes.
+    Amend(Amendment),
+    /// As a whole.
+    Switch(Box<PortSetup>),
+}
+
+impl Step {
+    fn new(before: &Policy, after: &Policy) -> Step {
+        after.amendment(before).map_or_else(|| Step::Switch(Box::new(after.setup())), Step::Amend)
+    }
 }
 
 /// The service of one bridge.
@@ -263,11 +277,15 @@ impl Service {
 
     /// Switches all ports, or none.
     fn switch(&self, state: &mut State, next: Running, applied: &mut Applied, what: String) -> Result<(), Refusal> {
-        let setups: Vec<_> = next.policies.iter().map(Policy::setup).collect();
-        self.directions().try_for_each(|index| self.control.can_change(index, &setups[index])).map_err(refused)?;
+        let steps: Vec<Step> = state.running.policies.iter().zip(&next.policies).map(|(before, after)| Step::new(before, after)).collect();
+        for (index, step) in steps.iter().enumerate() {
+            if let Step::Switch(setup) = step {
+                self.control.can_change(index, setup).map_err(refused)?;
+            }
+        }
         let mut history = Vec::new();
-        for (index, setup) in setups.into_iter().enumerate() {
-            match self.control.change(index, setup) {
+        for (index, step) in steps.into_iter().enumerate() {
+            match self.take(index, step, &next.policies[index]) {
                 Ok(changed) => {
                     let ChangeDone { kept, moved, dropped, .. } = what_was_done(changed.switched);
                     let amount = |volume: tidegate_report::Volume| Amount { packets: volume.packets, bytes: volume.bytes };
@@ -301,6 +319,17 @@ impl Service {
         let State { reservations, running, .. } = state;
         reservations.keep(&running.policies);
         Ok(())
+    }
+
+    /// Takes a direction the step to `policy`.
+    fn take(&self, index: usize, step: Step, policy: &Policy) -> Result<PortChanged, ControlError> {
+        match step {
+            Step::Switch(setup) => self.control.change(index, *setup),
+            Step::Amend(amendment) => match self.control.amend(index, amendment) {
+                Err(ControlError::Amendment(_)) => self.control.change(index, policy.setup()),
+                outcome => outcome,
+            },
+        }
     }
 
     fn status(&self) -> Result<Status, Refusal> {

@@ -77,6 +77,12 @@ pub enum Request {
 }
 
 impl Request {
+    /// True if it changes the policy of the bridge, which may take long.
+    pub fn changes(&self) -> bool {
+        use Request::{Add, Apply, Release, Remove, Reserve, Rollback, Set};
+        matches!(self, Apply(_) | Set(_) | Add(_) | Remove(_) | Rollback | Reserve(_) | Release(_))
+    }
+
     /// The request in a line.
     ///
     /// # Errors

@@ -5,13 +5,14 @@
 use crate::protocol::{Answer, Answered, ClientCounts, ErrorKind, Refusal, Request};
 use crate::writing::write_within;
 use std::fs::{self, Permissions};
-use std::io::{self, ErrorKind as IoError, Read};
+use std::io::{self, ErrorKind as IoError, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,11 +29,20 @@ pub struct Limits {
     pub patience: Duration,
     /// The time between an answer and the next line.
     pub idle: Duration,
+    /// How often a client that waits for a change is told that the server works on it: by a space before the answer.
+    pub sign: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 64, line: 64 << 20, memory: 128 << 20, patience: Duration::from_secs(10), idle: Duration::from_secs(300) }
+        Limits {
+            connections: 64,
+            line: 64 << 20,
+            memory: 128 << 20,
+            patience: Duration::from_secs(10),
+            idle: Duration::from_secs(300),
+            sign: Duration::from_secs(5),
+        }
     }
 }
 
@@ -211,14 +221,35 @@ impl Connection<'_> {
                 }
             };
             // A panic is a defect, which must not end the bridge; the hook has printed it.
-            let answer = Request::read(&asked)
-                .and_then(|request| catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| Err(self.defect())));
+            let answer = Request::read(&asked).and_then(|request| {
+                let changes = request.changes();
+                let work = || catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| Err(self.defect()));
+                if changes { self.with_signs(work) } else { work() }
+            });
             count(if answer.is_ok() { &tally.answered } else { &tally.refused });
             drop(asked);
             if self.say(answer).is_err() {
                 return;
             }
         }
+    }
+
+    /// Does work that may take long, and meanwhile sends signs of it.
+    fn with_signs<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (done, is_done) = channel::<()>();
+        let (mut stream, sign) = (&self.stream, self.limits.sign);
+        thread::scope(|scope| {
+            let signs = move || {
+                let is_ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(Duration::from_millis(100))));
+                // A client that does not read gets no more of them.
+                while is_ready.is_ok() && is_done.recv_timeout(sign) == Err(RecvTimeoutError::Timeout) && stream.write_all(b" ").is_ok() {}
+            };
+            // Without a thread there are no signs.
+            let _signs = thread::Builder::new().name("tidegate-signs".into()).stack_size(1 << 16).spawn_scoped(scope, signs);
+            let result = work();
+            drop(done);
+            result
+        })
     }
 
     /// Counts the bytes of the line so far; false if all clients together have too many.

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tidegate_control::protocol::{AskedClasses, ClientCounts, Set};
+use tidegate_control::protocol::{AskedClasses, ClientCounts, Named, Set};
 use tidegate_control::{Answer, Answered, Client, ClientError, ErrorKind, Limits, Refusal, Request, Server, Tally};
+
+/// How long the server works on a release.
+const LONG_WORK: Duration = Duration::from_secs(4);
 
 /// A server in a thread.
 struct Running {
@@ -30,6 +33,10 @@ impl Running {
         let handler = |request| match request {
             Request::Confirm => Ok(Answer::Confirmed),
             Request::Rollback => panic!("a defect"),
+            Request::Release(_) => {
+                thread::sleep(LONG_WORK);
+                Ok(Answer::Confirmed)
+            }
             Request::Set(Set { values, .. }) => Err(Refusal::new(ErrorKind::BadInput, values.concat())),
             _ => Err(Refusal::new(ErrorKind::NotNow, "later")),
         };
@@ -76,7 +83,14 @@ impl Drop for Running {
 }
 
 fn quick() -> Limits {
-    Limits { connections: 4, line: 1000, memory: 3000, patience: Duration::from_millis(300), idle: Duration::from_millis(600) }
+    Limits {
+        connections: 4,
+        line: 1000,
+        memory: 3000,
+        patience: Duration::from_millis(300),
+        idle: Duration::from_millis(600),
+        ..Limits::default()
+    }
 }
 
 fn line(stream: &UnixStream) -> Option<Answered> {
@@ -128,6 +142,18 @@ fn what_is_no_request_is_refused_and_the_connection_goes_on() {
     }
     server.answers();
     assert_eq!(server.tally.counts().defects, 1);
+}
+
+/// A client waits longer than it has patience, because it sees that the server works.
+#[test]
+fn a_server_that_works_on_a_change_gives_signs_of_it() {
+    let server = Running::start(Limits { sign: Duration::from_millis(50), ..Limits::default() });
+    let mut client = Client::connect(&server.socket, LONG_WORK / 3).unwrap();
+    let release = || Request::Release(Named { name: "call".into() });
+    assert!(matches!(client.ask(release()), Ok(Answer::Confirmed)));
+    let silent = Running::start(Limits { sign: LONG_WORK * 2, ..Limits::default() });
+    let mut client = Client::connect(&silent.socket, LONG_WORK / 3).unwrap();
+    assert!(matches!(client.ask(release()), Err(ClientError::Io(_))));
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! **Law.** At every instant `offered = sent + dropped (by reason) + queued`, in packets and in bytes ([`Port::check`]).
 //!
 //! **Changes.** Single flows come, change and leave by [`Port::change_flow`] and [`Port::remove_flow`]; a whole new policy takes over by
-//! [`Port::switch`]. Neither loses or reorders a packet.
+//! [`Port::switch`], or by [`Port::amend`] where only parameters differ. None of them loses or reorders a packet.
 //!
 //! **Lengths.** Policers, shapers, schedulers and the link count a packet's length on the wire, that is with the port's [`Overhead`],
 //! because rates are promised there. Buffers and counters count the frame itself.
@@ -18,6 +18,7 @@
 //! **Ties.** A transmission due at the instant of an arrival starts before the arrival is looked at.
 
 mod accounting;
+mod amendment;
 mod change;
 mod class_aqms;
 mod datapath;
@@ -26,6 +27,7 @@ mod transition;
 mod varying_rate;
 
 pub use accounting::{Counters, Unbalanced, Volume};
+pub use amendment::{AmendError, Amendment};
 pub use class_aqms::ClassAqms;
 pub use datapath::{Next, Transmission};
 pub use places::Leaving;

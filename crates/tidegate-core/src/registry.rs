@@ -208,6 +208,18 @@ impl AnyScheduler {
             (scheduler, _) => activate_in_order(scheduler, now, kept),
         }
     }
+
+    /// The parameters and the contract of an inner node of a tree are these from now on. An error changes nothing.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::change_node`](crate::scheduler::Hierarchy::change_node); a scheduler that is no tree has no node.
+    pub fn change_node(&mut self, now: Time, node: usize, parameters: &FlowParameters) -> Result<(), HierarchyError> {
+        match self {
+            AnyScheduler::Hierarchy(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
+            AnyScheduler::DeficitTree(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
+            _ => Err(HierarchyError::Parent(Member::Node(node))),
+        }
+    }
 }
 
 impl Scheduler for AnyScheduler {

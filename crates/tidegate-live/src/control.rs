@@ -8,7 +8,7 @@ use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionLoop;
 use crate::error::ControlError;
 use crate::locks::lock;
-use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
+use crate::port_change::{Amending, Asked, Needs, PortChanged, PreparedChange, Replaced};
 use crate::talkers::Talkers;
 use crate::tap::{self, Capture, Tap};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::DropReason;
-use tidegate_core::port::{PortSetup, Volume};
+use tidegate_core::port::{Amendment, PortSetup, Volume};
 use tidegate_core::units::Time;
 use tidegate_statistics::{ClassRecord, Delays, RecentDelays};
 
@@ -83,7 +83,7 @@ enum Request {
     Switches(Sender<u32>),
     Classifier(Sender<Classifier>),
     Fits(Needs, Sender<Result<(), ControlError>>),
-    Change(Box<PreparedChange>, Sender<Replaced>),
+    Change(Asked, Sender<Replaced>),
 }
 
 /// What happened to a class until it was asked.
@@ -287,10 +287,22 @@ impl Control {
         let recorded = self.classes(direction)?;
         let change = PreparedChange::new(&classifier, switches, setup).expecting(recorded.iter().map(|class| class.name.as_str()));
         let (reply, answer) = channel();
-        line.ask(Request::Change(Box::new(change), reply))?;
+        line.ask(Request::Change(Asked::Switch(Box::new(change)), reply))?;
         let outcome = received(&answer)?.outcome;
         *known = Some(if outcome.is_ok() { (after, switches.wrapping_add(1)) } else { (classifier, switches) });
         outcome
+    }
+
+    /// Gives some classes of a direction's policy other parameters: as [`Control::change`], but in parts of less than a millisecond between which packets pass.
+    ///
+    /// # Errors
+    /// [`ControlError`]. After [`ControlError::Amendment`] a part of it may hold; a change to the whole policy brings the rest.
+    pub fn amend(&self, direction: usize, amendment: Amendment) -> Result<PortChanged, ControlError> {
+        let line = &self.lines[direction];
+        let _one_at_a_time = lock(&line.known);
+        let (reply, answer) = channel();
+        line.ask(Request::Change(Asked::Amend(Box::new(Amending::new(amendment))), reply))?;
+        received(&answer)?.outcome
     }
 
     /// Answers no request once this is dropped, whatever ends the bridge.
@@ -417,7 +429,7 @@ impl<'a> Answering<'a> {
             Some(Request::Switches(reply)) => drop(reply.send(direction.switches())),
             Some(Request::Classifier(reply)) => drop(reply.send(direction.classifier().clone())),
             Some(Request::Fits(needs, reply)) => drop(reply.send(direction.fits(needs))),
-            Some(Request::Change(change, reply)) => direction.change(*change, reply),
+            Some(Request::Change(change, reply)) => direction.change(change, reply),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
 use crate::outbox::{self, DisturbedVolume, FrameOwner, Outbox, Outcome};
 use crate::pool::FramePool;
-use crate::port_change::{ChangeBuilder, Needs, PortChange, PortChanges, PreparedChange, Replaced};
+use crate::port_change::{Asked, ChangeBuilder, Needs, PortChange, PortChanges, Replaced};
 use crate::record::DirectionRecord;
 use crate::stamped::{Stamped, Stamps};
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
@@ -102,7 +102,9 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             if self.start_due(now) == Next::Blocked {
                 return;
             }
-            self.changes.make(now, &mut self.port, &mut self.pool, &mut self.record, &mut self.observer);
+            if self.changes.make(now, &mut self.port, &mut self.pool, &mut self.record, &mut self.observer) {
+                return;
+            }
         }
     }
 
@@ -243,8 +245,8 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         needs.fit(self.room, self.pool.longest())
     }
 
-    fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>) {
-        match self.fits(change.needs()) {
+    fn change(&mut self, change: Asked, reply: Sender<Replaced>) {
+        match change.needs().map_or(Ok(()), |needs| self.fits(needs)) {
             Ok(()) => self.changes.ask(self.served_until, change, reply),
             Err(why) => drop(reply.send(Replaced::not(why, change))),
         }

@@ -4,7 +4,7 @@ use crate::class_queues::ClassQueues;
 use crate::counters::DirectionCounters;
 use crate::error::ControlError;
 use crate::ingress::Checksums;
-use crate::port_change::{Needs, PortChanged, PreparedChange, Replaced};
+use crate::port_change::{Asked, Needs, PortChanged, Replaced};
 use crate::record::DirectionRecord;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
@@ -72,7 +72,7 @@ pub(crate) trait DirectionLoop<O> {
     fn fits(&self, needs: Needs) -> Result<(), ControlError>;
 
     /// Changes the policy at the next poll, or says why not. The outcome goes to `reply`.
-    fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>);
+    fn change(&mut self, change: Asked, reply: Sender<Replaced>);
 
     /// The descriptor that becomes readable when frames arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

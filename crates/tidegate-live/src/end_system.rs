@@ -24,7 +24,7 @@ use crate::error::ControlError;
 use crate::io::{Receive, Transmit};
 use crate::outbox::Outbox;
 use crate::pool::FramePool;
-use crate::port_change::{Needs, PreparedChange, Replaced};
+use crate::port_change::{Asked, Needs, Replaced};
 use crate::record::DirectionRecord;
 use crate::watch::Frame;
 use intake::Intake;
@@ -188,7 +188,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for EndSystem
         Err(ControlError::EndSystem)
     }
 
-    fn change(&mut self, change: PreparedChange, reply: Sender<Replaced>) {
+    fn change(&mut self, change: Asked, reply: Sender<Replaced>) {
         drop(reply.send(Replaced::not(ControlError::EndSystem, change)));
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use thiserror::Error;
+use tidegate_core::port::AmendError;
 
 /// Why a bridge cannot start. Every message says what is missing and how to get it.
 #[derive(Debug, Error)]
@@ -181,6 +182,9 @@ pub enum ControlError {
     /// Another change took place while this one was prepared.
     #[error("another change took place at the same moment: ask again")]
     Overtaken,
+    /// Only a change of the whole policy brings this.
+    #[error("{0}")]
+    Amendment(AmendError),
     /// Memory for frames is set aside at the start.
     #[error("the new policy may hold {needed} packets, and there is memory for {room}: lower packet_limit, or start with a greater one")]
     Memory {

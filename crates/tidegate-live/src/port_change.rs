@@ -11,7 +11,7 @@ use std::time::Instant;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{DropReason, Flow, Packet};
-use tidegate_core::port::{Port, PortSetup, Switched, Transition};
+use tidegate_core::port::{AmendError, Amendment, Port, PortSetup, Switched, Transition, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_statistics::ExpectedClasses;
@@ -68,6 +68,70 @@ impl PreparedChange {
     }
 }
 
+/// A change that is asked for.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// Another policy.
+    Switch(Box<PreparedChange>),
+    /// Other parameters of the present one.
+    Amend(Box<Amending>),
+}
+
+impl Asked {
+    /// What memory it needs, if it may need more than there is.
+    pub(crate) fn needs(&self) -> Option<Needs> {
+        match self {
+            Asked::Switch(change) => Some(change.needs()),
+            Asked::Amend(_) => None,
+        }
+    }
+}
+
+/// An amendment in parts, between which packets pass.
+#[derive(Debug)]
+pub(crate) struct Amending {
+    parts: std::vec::IntoIter<Amendment>,
+    /// Parts that have been made hold what they replaced.
+    replaced: Vec<Amendment>,
+    cancelled: Vec<PreparedChange>,
+    /// How long the port stood still for one of them at most.
+    gap: std::time::Duration,
+}
+
+/// The most single changes of a part: they take less than a millisecond.
+const CHANGES_AT_A_TIME: usize = 128;
+
+impl Amending {
+    /// The parts of an amendment, in its order.
+    pub(crate) fn new(amendment: Amendment) -> Amending {
+        fn split<T>(list: Vec<T>, parts: &mut Vec<Amendment>, part: impl Fn(Vec<T>) -> Amendment) {
+            let mut list = list.into_iter();
+            while list.len() > 0 {
+                parts.push(part(list.by_ref().take(CHANGES_AT_A_TIME).collect()));
+            }
+        }
+        let Amendment { members, shares, policers, aqms, remarks } = amendment;
+        let mut parts = Vec::new();
+        parts.extend(remarks.map(|remarks| Amendment { remarks: Some(remarks), ..Amendment::default() }));
+        split(members, &mut parts, |members| Amendment { members, ..Amendment::default() });
+        split(shares, &mut parts, |shares| Amendment { shares, ..Amendment::default() });
+        split(policers, &mut parts, |policers| Amendment { policers, ..Amendment::default() });
+        split(aqms, &mut parts, |aqms| Amendment { aqms, ..Amendment::default() });
+        let replaced = Vec::with_capacity(parts.len());
+        Amending { parts: parts.into_iter(), replaced, cancelled: Vec::with_capacity(1), gap: std::time::Duration::ZERO }
+    }
+
+    /// Makes the next part. Returns true if others follow.
+    fn step(&mut self, now: Time, port: &mut Port<Frame>) -> Result<bool, AmendError> {
+        let Some(mut part) = self.parts.next() else { return Ok(false) };
+        let began = Instant::now();
+        let made = port.amend(now, &mut part);
+        self.gap = self.gap.max(began.elapsed());
+        self.replaced.push(part);
+        made.map(|()| self.parts.len() > 0)
+    }
+}
+
 /// What memory a policy needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Needs {
@@ -101,7 +165,7 @@ pub(crate) struct Replaced {
 
 impl Replaced {
     /// The change did not take place.
-    pub(crate) fn not(why: ControlError, change: PreparedChange) -> Replaced {
+    pub(crate) fn not(why: ControlError, change: Asked) -> Replaced {
         Replaced { outcome: Err(why), _left: Box::new(change) }
     }
 }
@@ -142,7 +206,7 @@ pub(crate) struct PortChanges {
     /// Where the changes of a file come from, and where what they replace goes.
     builder: Option<(Receiver<PreparedChange>, Sender<Leftover>)>,
     /// A change at once, and where its outcome is awaited.
-    asked: Option<(Time, PreparedChange, Sender<Replaced>)>,
+    asked: Option<(Time, Asked, Sender<Replaced>)>,
     /// What those that were known from the start did.
     pub(crate) done: Vec<PortChanged>,
 }
@@ -168,7 +232,7 @@ impl PortChanges {
     }
 
     /// Makes a change at `now`, in place of all that were to come.
-    pub(crate) fn ask(&mut self, now: Time, change: PreparedChange, reply: Sender<Replaced>) {
+    pub(crate) fn ask(&mut self, now: Time, change: Asked, reply: Sender<Replaced>) {
         if let Some((_, earlier, reply)) = self.asked.replace((now, change, reply)) {
             drop(reply.send(Replaced::not(ControlError::Overtaken, earlier)));
         }
@@ -181,7 +245,8 @@ impl PortChanges {
         }
     }
 
-    /// Makes the next change at `now`. Everything due before has been sent.
+    /// Makes the next change at `now`, or a part of it. Everything due before has been sent. Returns true if another part follows, before which packets may
+    /// pass.
     pub(crate) fn make<O: Observer<Frame>>(
         &mut self,
         now: Time,
@@ -189,17 +254,21 @@ impl PortChanges {
         pool: &mut FramePool,
         record: &mut DirectionRecord,
         observer: &mut O,
-    ) {
+    ) -> bool {
         let (at, change, reply) = match self.asked.take() {
-            Some((_, change, reply)) if !change.transition.fits(port) => {
-                return drop(reply.send(Replaced::not(ControlError::Overtaken, change)));
+            Some((_, Asked::Switch(change), reply)) if !change.transition.fits(port) => {
+                drop(reply.send(Replaced::not(ControlError::Overtaken, Asked::Switch(change))));
+                return false;
             }
-            Some((at, change, reply)) => {
+            Some((at, asked, reply)) => {
                 self.pending.clear();
-                (at, change, Some((reply, self.next.take(), self.builder.take())))
+                match asked {
+                    Asked::Amend(amending) => return self.amend(now, port, (at, amending, reply)),
+                    Asked::Switch(change) => (at, *change, Some((reply, self.next.take(), self.builder.take()))),
+                }
             }
             None => {
-                let (Some(at), Some(change)) = (self.pending.pop_front(), self.next.take()) else { return };
+                let (Some(at), Some(change)) = (self.pending.pop_front(), self.next.take()) else { return false };
                 self.take_next();
                 (at, change, None)
             }
@@ -232,6 +301,28 @@ impl PortChanges {
                 }
             }
         }
+        false
+    }
+
+    /// Makes a part of an amendment, which cancels the changes of a file.
+    fn amend(&mut self, now: Time, port: &mut Port<Frame>, (at, mut amending, reply): (Time, Box<Amending>, Sender<Replaced>)) -> bool {
+        self.builder = None;
+        amending.cancelled.extend(self.next.take());
+        let outcome = match amending.step(now, port) {
+            Ok(true) => {
+                self.asked = Some((at, Asked::Amend(amending), reply));
+                return true;
+            }
+            Ok(false) => {
+                let queued = port.occupancy();
+                let kept = Volume { packets: queued.packets().into(), bytes: queued.bytes() };
+                let switched = Switched { classes_kept: port.classifier().classes().len() as u32, kept, ..Switched::default() };
+                Ok(PortChanged { switched, late: now.since(at), gap: amending.gap })
+            }
+            Err(error) => Err(ControlError::Amendment(error)),
+        };
+        drop(reply.send(Replaced { outcome, _left: amending }));
+        false
     }
 }
 

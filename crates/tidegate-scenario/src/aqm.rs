@@ -11,7 +11,7 @@ use tidegate_core::registry::{AnyAqm, AqmKind};
 use tidegate_core::units::Rate;
 
 /// The AQM of a class.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueManagement {
     /// The algorithm.
     pub kind: AqmKind,

@@ -245,11 +245,7 @@ impl Resolution<'_> {
         for &class in members {
             let (range, queues) = (Flow(first), tree.classes[class].queues);
             if let Some(limit) = limits.get(class).copied().flatten() {
-                let limit = match limit {
-                    Limit::Packets(packets) => FlowLimit { packets: Some(u32::try_from(packets).unwrap_or(u32::MAX)), bytes: None },
-                    Limit::Bytes(bytes) => FlowLimit { packets: None, bytes: Some(u32::try_from(bytes).unwrap_or(u32::MAX)) },
-                };
-                parameters.overrides.push(Override { first_flow: range, flows: queues, limit });
+                parameters.overrides.push(Override { first_flow: range, flows: queues, limit: flow_limit(limit) });
             }
             if let Some(table) = self.table.class.get(class) {
                 self.shares(table, buffer, (range, queues), &mut parameters);
@@ -315,6 +311,15 @@ impl Resolution<'_> {
             },
             None => {}
         }
+    }
+}
+
+/// The limit of a queue.
+pub(crate) fn flow_limit(limit: Limit) -> FlowLimit {
+    let at_most = |amount: u64| Some(u32::try_from(amount).unwrap_or(u32::MAX));
+    match limit {
+        Limit::Packets(packets) => FlowLimit { packets: at_most(packets), bytes: None },
+        Limit::Bytes(bytes) => FlowLimit { packets: None, bytes: at_most(bytes) },
     }
 }
 

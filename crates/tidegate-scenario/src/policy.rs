@@ -33,6 +33,7 @@ use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Extent, Link};
 use tidegate_sim::time::LONGEST_DURATION;
 
+mod amendment;
 mod following;
 
 /// The largest `longest_frame`: beyond jumbo frames and the frames of segmentation offload.

@@ -25,6 +25,7 @@ mod preset;
 mod service;
 mod soak;
 mod subscribers;
+mod thousand_changes;
 
 use command::{Live, notes, pings_pass};
 use raw::RawSocket;

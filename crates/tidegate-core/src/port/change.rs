@@ -73,16 +73,22 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
 
     /// Packets of the class of this index meet this policer from now on. One of the same kind as before takes over what was charged
     /// ([`Policer::adopt`]); another starts with full buckets.
-    pub fn change_policer(&mut self, now: Time, class: usize, mut policer: Option<AnyPolicer>) {
+    pub fn change_policer(&mut self, now: Time, class: usize, policer: Option<AnyPolicer>) {
+        self.replace_policer(now, class, policer);
+        self.policing = self.policers.iter().any(Option::is_some);
+    }
+
+    /// The same; returns the policer that was there. The port goes on asking for policers after the last has gone.
+    pub(super) fn replace_policer(&mut self, now: Time, class: usize, mut policer: Option<AnyPolicer>) -> Option<AnyPolicer> {
         let longest = self.datapath.overhead.wire_length(self.longest_frame);
         if let Some(new) = &mut policer {
             new.start(now);
             if let Some(old) = &self.policers[class] {
                 new.adopt(now, old, longest);
             }
+            self.policing = true;
         }
-        self.policers[class] = policer;
-        self.policing = self.policers.iter().any(Option::is_some);
+        core::mem::replace(&mut self.policers[class], policer)
     }
 
     fn is_backlogged(&self, flow: Flow) -> bool {

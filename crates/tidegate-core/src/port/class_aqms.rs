@@ -2,9 +2,9 @@
 
 use crate::aqm::{Aqm, AqmState, Judgement};
 use crate::buffer::Arrival;
-use crate::classifier::Classifier;
+use crate::classifier::{Class, Classifier};
 use crate::packet::{Flow, Packet};
-use crate::queue::{Numbering, Occupancy, Subset};
+use crate::queue::{Numbering, Occupancy, Queues, Subset};
 use crate::random::SplitMix64;
 use crate::registry::AnyAqm;
 use crate::scheduler::Kept;
@@ -65,6 +65,19 @@ impl Numbering for From {
 }
 
 impl ClassAqm {
+    /// That of a class, which is the only one of the port if `is_alone`, and has nothing queued.
+    fn new(aqm: AnyAqm, class: &Class, is_alone: bool) -> ClassAqm {
+        let credit = aqm.charges_drops().then_some(MOST_CREDIT);
+        ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0, is_alone, credit }
+    }
+
+    /// As much that drops may count as served as `old` has left, if they do under both.
+    fn keep_credit(&mut self, old: &ClassAqm) {
+        if let (Some(credit), Some(left)) = (&mut self.credit, old.credit) {
+            *credit = left;
+        }
+    }
+
     #[inline]
     fn split<'a>(&'a mut self, port: &'a Occupancy) -> (&'a mut AnyAqm, Subset<'a, From>) {
         let view = self.view(port);
@@ -108,9 +121,7 @@ impl ClassAqms {
         for (aqm, class) in aqms.into_iter().zip(classifier.classes()) {
             set.classes.push(aqm.map(|mut aqm| {
                 aqm.start(now);
-                let is_alone = classifier.classes().len() == 1;
-                let credit = aqm.charges_drops().then_some(MOST_CREDIT);
-                ClassAqm { aqm, first: class.first_flow.0, flows: class.queues, packets: 0, bytes: 0, is_alone, credit }
+                ClassAqm::new(aqm, class, classifier.classes().len() == 1)
             }));
         }
         if set.classes.len() > 1 {
@@ -289,22 +300,60 @@ impl ClassAqms {
         if old.are_used() {
             self.draws = old.draws.clone();
         }
+        // Classes come in the order of their places, as the flows do.
+        let (mut rest, mut stay) = (kept, Vec::new());
         for (class, from) in self.classes.iter_mut().zip(classes) {
             let Some(class) = class else { continue };
             class.aqm.start(now);
-            let before = |place: u32| kept.partition_point(|flow| flow.to.0 < place);
-            let stay = &kept[before(class.first)..before(class.first + class.flows)];
-            for Kept { to, .. } in stay {
+            let mut split = |place: u32| {
+                let before = rest.iter().position(|flow| flow.to.0 >= place).unwrap_or(rest.len());
+                let (before, after) = rest.split_at(before);
+                rest = after;
+                before
+            };
+            split(class.first);
+            let of_class = split(class.first + class.flows);
+            for Kept { to, .. } in of_class {
                 class.packets += port.flow_packets(*to);
                 class.bytes += u64::from(port.flow_bytes(*to));
             }
             let Some(old) = from.and_then(|from| old.classes.get(from)?.as_ref()) else { continue };
-            if let (Some(credit), Some(left)) = (&mut class.credit, old.credit) {
-                *credit = left;
-            }
-            let local = |flow: &Kept| Kept { from: old.local(flow.from), to: class.local(flow.to), head: flow.head };
-            let stay: Vec<Kept> = stay.iter().map(local).collect();
+            class.keep_credit(old);
+            stay.clear();
+            stay.extend(of_class.iter().map(|flow| Kept { from: old.local(flow.from), to: class.local(flow.to), head: flow.head }));
             class.aqm.adopt(now, &old.aqm, &stay);
         }
+    }
+
+    /// Puts another AQM, or none, in the place of that of one class, whose number and flows `place` names. Returns the one that was there. `queues` are
+    /// those of the port. Some class has an AQM.
+    pub(super) fn replace<P>(
+        &mut self,
+        now: Time,
+        (index, of): (usize, &Class),
+        aqm: Option<AnyAqm>,
+        queues: &Queues<P>,
+    ) -> Option<AnyAqm> {
+        let old = self.classes[index].take();
+        if let Some(mut aqm) = aqm {
+            self.judges_arrivals |= aqm.judges_arrivals();
+            self.judges_departures |= aqm.judges_departures();
+            self.hears_departures |= aqm.hears_departures();
+            self.charges_drops |= aqm.charges_drops();
+            self.is_large |= of.queues > CACHED_QUEUES;
+            aqm.start(now);
+            let mut class = ClassAqm::new(aqm, of, self.classes.len() == 1);
+            let flows = || (of.first_flow.0..of.first_flow.0 + of.queues).map(Flow);
+            class.packets = flows().map(|flow| queues.occupancy().flow_packets(flow)).sum();
+            class.bytes = flows().map(|flow| u64::from(queues.occupancy().flow_bytes(flow))).sum();
+            if let Some(old) = &old {
+                class.keep_credit(old);
+                let stay: Vec<Kept> =
+                    flows().map(|flow| Kept { from: class.local(flow), to: class.local(flow), head: queues.head(flow) }).collect();
+                class.aqm.adopt(now, &old.aqm, &stay);
+            }
+            self.classes[index] = Some(class);
+        }
+        old.map(|old| old.aqm)
     }
 }
