@@ -94,6 +94,20 @@ impl SchedulerKind {
     }
 }
 
+impl AnyScheduler {
+    /// The parameters and the contract of an inner node of a tree are these from now on. An error changes nothing.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::change_node`](crate::scheduler::Hierarchy::change_node); a scheduler that is no tree has no node.
+    pub fn change_node(&mut self, now: Time, node: usize, parameters: &FlowParameters) -> Result<(), HierarchyError> {
+        match self {
+            AnyScheduler::Hierarchy(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
+            AnyScheduler::DeficitTree(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
+            _ => Err(HierarchyError::Parent(Member::Node(node))),
+        }
+    }
+}
+
 /// The calls of a scheduler, never inlined. Were they inlined into a `match`, every call would save the registers that the most complicated
 /// scheduler needs; like this the `match` is a jump.
 trait Outlined: Scheduler {
@@ -206,18 +220,6 @@ impl AnyScheduler {
             (AnyScheduler::Hierarchy(tree), AnyScheduler::DeficitTree(old)) => adopt_tokens(&mut **tree, now, &**old, kept),
             (AnyScheduler::DeficitTree(tree), AnyScheduler::Hierarchy(old)) => adopt_tokens(&mut **tree, now, &**old, kept),
             (scheduler, _) => activate_in_order(scheduler, now, kept),
-        }
-    }
-
-    /// The parameters and the contract of an inner node of a tree are these from now on. An error changes nothing.
-    ///
-    /// # Errors
-    /// As [`Hierarchy::change_node`](crate::scheduler::Hierarchy::change_node); a scheduler that is no tree has no node.
-    pub fn change_node(&mut self, now: Time, node: usize, parameters: &FlowParameters) -> Result<(), HierarchyError> {
-        match self {
-            AnyScheduler::Hierarchy(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
-            AnyScheduler::DeficitTree(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
-            _ => Err(HierarchyError::Parent(Member::Node(node))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A thousand of some thousand subscribers change at once under traffic: no packet is lost, and every flow keeps its order.
 //!
-//! `TIDEGATE_SUBSCRIBERS=100000 cargo test --release -p tidegate-cli --test live thousand_subscribers -- --nocapture` does it with 100,000, and prints how
-//! long each change took from asking to the answer, and how long the port stood still.
+//! `TIDEGATE_SUBSCRIBERS=100000 cargo test --release -p tidegate-cli --test live thousand_subscribers -- --nocapture` does it with 100,000. It prints how
+//! long each change took from asking to the answer, and how long the ports stood still.
 
 use crate::changes_under_load::first_gap;
 use crate::command::{Live, pings_pass};
