@@ -94,7 +94,9 @@ mod tests {
         let etc = folder.path().join("etc");
         fs::create_dir(&etc).unwrap();
         let policy = etc.join("policy.toml");
-        [&policy, &etc.join("inside.csv"), &folder.path().join("beside.csv")].map(|path| fs::write(path, "text").unwrap());
+        for path in [&policy, &etc.join("inside.csv"), &folder.path().join("beside.csv")] {
+            fs::write(path, "text").unwrap();
+        }
         std::os::unix::fs::symlink("../beside.csv", etc.join("link.csv")).unwrap();
         let names = ["inside.csv", "link.csv", "../beside.csv"];
         let files = names.map(|name| (name.to_owned(), "text".into())).into();
