@@ -273,7 +273,7 @@ fn carry(
     let decided = pairs.iter().flat_map(|pair| pair.policies.into_iter().zip(&pair.changes));
     for (direction, (policy, changes)) in directions.zip(decided) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
-        add_direction(&mut run, direction, policy, changes, report.duration_s);
+        report.notes.extend(add_direction(&mut run, direction, policy, changes, report.duration_s));
         report.notes.extend(direction_notes(direction));
         let notes = changes::notes(changes, direction.changes.iter().map(|change| change.switched));
         let done = direction.changes.iter().map(|change| (change.switched, Some(change.gap)));
@@ -419,15 +419,16 @@ fn name_of(direction: &DirectionOutcome) -> String {
     format!("{} > {}", direction.from, direction.to)
 }
 
-fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, changes: &[Change<'_>], seconds: f64) {
+fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, changes: &[Change<'_>], seconds: f64) -> Vec<String> {
     let name = name_of(direction);
-    add_port(run, &name, true, direction.rate, &direction.record, seconds);
+    let notes = add_port(run, &name, true, direction.rate, &direction.record, seconds);
     if let Some(port) = run.ports.last_mut() {
         let KernelCounters { received, dropped, .. } = direction.counters.kernel;
         port.kernel = Some(KernelResult { received_frames: received, dropped_frames: dropped });
         add_aqms(port, changes::policies(policy, changes));
     }
     judge_classes(run, &policy.classes, direction.record.classes(), &format!("{name} / "), seconds);
+    notes
 }
 
 /// Notes about events outside the port, which the tables do not show.

@@ -35,7 +35,7 @@ impl Captures {
         let (mut captures, mut directions) = (Vec::new(), Vec::new());
         for (index, way) in ways.into_iter().enumerate() {
             let classes = control.classes(index).map_err(|error| not_now(error.to_string()))?;
-            let Some(class) = classes.iter().position(|class| class.name == asked.class) else { continue };
+            let Some(class) = classes.iter().position(|class| *class.name == *asked.class) else { continue };
             let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
             let capture = control.capture(index, class, asked.longest).map_err(|error| not_now(error.to_string()))?;
             captures.push((began, capture));

@@ -69,7 +69,7 @@ impl Reservations {
 
     /// Forgets reservations whose classes are gone.
     pub fn keep(&mut self, policies: &[Policy]) {
-        let is_there = |held: &Held| policies.iter().flat_map(|policy| &policy.classes).any(|class| class.name == held.name);
+        let is_there = |held: &Held| policies.iter().flat_map(|policy| policy.classes.iter()).any(|class| class.name == held.name);
         self.0.retain(is_there);
     }
 

@@ -39,7 +39,7 @@ pub fn recording(path: &Path, policy: &Policy) -> Result<StageTrace, Failure> {
 }
 
 fn check_flows(path: &Path, trace: &StageTrace, policy: &Policy) -> Result<(), Failure> {
-    let flows = policy.setup().policers.len() as u64;
+    let flows = policy.setup().classifier.flows() as u64;
     match trace.records.iter().map(|record| record.flow).max() {
         Some(flow) if flow >= flows => Err(bad(
             path,

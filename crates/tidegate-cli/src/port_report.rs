@@ -11,10 +11,15 @@ use tidegate_scenario::policy::Class;
 use tidegate_scenario::promise::{Judgement, Measured, Promise};
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder, Timeline};
 
-/// Adds what happened at the port called `name` to a run. `seconds` is the length of the run.
+/// The classes of a port up to which all are in the report, also those for which nothing came: the author of their rules should know.
+const ALL_CLASSES: usize = 1000;
+
+/// Adds what happened at the port called `name` to a run, and returns notes about it. `seconds` is the length of the run.
 ///
 /// With `prefix`, classes are called "port / class", for runs of more than one port.
-pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &PortRecorder, seconds: f64) {
+pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &PortRecorder, seconds: f64) -> Vec<String> {
+    let is_whole = recorder.classes().len() <= ALL_CLASSES;
+    let mut left_out = 0;
     let mut sum = PortResult {
         name: name.into(),
         rate_bps: rate.bits_per_second(),
@@ -31,7 +36,11 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
     };
     let mut dropped = [Volume::default(); DropReason::ALL.len()];
     for class in recorder.classes() {
-        let flow = if prefix { format!("{name} / {}", class.name) } else { class.name.clone() };
+        if !is_whole && class.offered.packets == 0 {
+            left_out += 1;
+            continue;
+        }
+        let flow = if prefix { format!("{name} / {}", class.name) } else { class.name.to_string() };
         for (sum, volume) in dropped.iter_mut().zip(&class.dropped) {
             *sum += *volume;
         }
@@ -39,7 +48,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         sum.sent = sum.sent.saturating_add(volume(class.sent));
         sum.queued = sum.queued.saturating_add(volume(class.queued()));
         sum.classes.push(ClassResult {
-            name: class.name.clone(),
+            name: class.name.to_string(),
             offered: volume(class.offered),
             sent: volume(class.sent),
             queued: volume(class.queued()),
@@ -63,6 +72,18 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         let label = if prefix { format!("{name} / {reason}") } else { reason.to_string() };
         run.series.push(series(SeriesKind::Drops, &label, recorder.drops(reason), 1.0));
     }
+    let mut notes = Vec::new();
+    if left_out > 0 {
+        notes.push(format!("{name}: no packet came for {left_out} of {} classes, which are left out.", recorder.classes().len()));
+    }
+    match recorder.coarse_classes() {
+        0 => {}
+        coarse => notes.push(format!(
+            "{name}: {coarse} classes were recorded in less detail, because packets came for 4096 others before: their quantiles are at most 6.3 % \
+             too high, and their curves have 64 to 256 points."
+        )),
+    }
+    notes
 }
 
 /// Compares every class to which something was offered with its promises. `prefix` is put before its name.
@@ -84,13 +105,12 @@ pub fn judged(name: &str, promise: &Promise, measured: &Measured<'_>) -> Vec<Pro
     promise.judge(measured).into_iter().map(row).collect()
 }
 
-/// A class to which nothing was offered stays in the report: the author of its rules should know.
 fn flow_result(name: &str, port: &str, class: &ClassRecord, seconds: f64) -> FlowResult {
     let lost = class.dropped_in_all().packets;
     FlowResult {
         name: name.into(),
         group: None,
-        class: Some(class.name.clone()),
+        class: Some(class.name.to_string()),
         port: Some(port.into()),
         offered: volume(class.offered),
         sent: volume(class.sent),

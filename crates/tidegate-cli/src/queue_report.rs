@@ -1,5 +1,6 @@
 //! Which AQM a class of a report has, and whether it ever saw a queue.
 
+use std::collections::HashMap;
 use tidegate_core::units::Duration;
 use tidegate_report::{AqmResult, ClassResult, PortResult};
 use tidegate_scenario::{Policy, QueueManagement};
@@ -8,9 +9,15 @@ use tidegate_scenario::{Policy, QueueManagement};
 const ACCEPTED_WAIT: Duration = Duration::from_milliseconds(5);
 
 /// Names the AQMs of the classes of a port that had these policies, one after the other.
-pub fn add_aqms<'p>(port: &mut PortResult, policies: impl Iterator<Item = &'p Policy> + Clone) {
+pub fn add_aqms<'p>(port: &mut PortResult, policies: impl Iterator<Item = &'p Policy>) {
+    let mut managed: HashMap<&str, &QueueManagement> = HashMap::new();
+    for class in policies.flat_map(|policy| policy.classes.iter()) {
+        if let Some(aqm) = &class.aqm {
+            managed.entry(&class.name).or_insert(aqm);
+        }
+    }
     for class in &mut port.classes {
-        let aqm = policies.clone().find_map(|policy| policy.classes.iter().find(|known| known.name == class.name)?.aqm.as_ref());
+        let aqm = managed.get(&*class.name).copied();
         class.aqm = aqm.map(|aqm| AqmResult { kind: aqm.kind.name().into(), saw_no_queue: saw_no_queue(class, aqm) });
     }
 }

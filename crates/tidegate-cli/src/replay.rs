@@ -156,7 +156,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     report.captures.push(capture_result(&file_name(capture_path), &replayed.account));
     let mut run = Run::new("replay");
     run.changes = changes::results(&changes, &policy.name, replayed.changes.iter().map(|(_, switched)| (*switched, None)));
-    add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds);
+    report.notes.extend(add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds));
     for (class, &record) in run.ports.iter_mut().flat_map(|port| &mut port.classes).zip(&replayed.cells) {
         class.cells = Some(cell_result(record));
     }

@@ -176,7 +176,7 @@ fn flow_promises(simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResul
 fn class_promises(variant: &Variant, simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResult> {
     let mut results = Vec::new();
     for (port, &policy) in outcome.ports.iter().zip(&simulation.policy_of_link) {
-        let classes = port.classes.iter().zip(&variant.policies[policy].classes);
+        let classes = port.classes.iter().zip(variant.policies[policy].classes.iter());
         for (measured, class) in classes.filter(|(measured, _)| measured.offered.packets > 0) {
             let Some(promise) = &class.promise else { continue };
             let figures = Measured {

@@ -97,7 +97,7 @@ macro_rules! fields {
 /// * `m!(any, other, a, b => expression, else otherwise)` does so with `a` and `b` bound if both hold the same algorithm;
 /// * `m!(kind, A, any => expression)` evaluates it with `A` standing for the algorithm's type and `any` for its variant.
 ///
-/// Variants in a second list have no name in files. The dollar sign in front is for the macro that is declared.
+/// `, boxed` behind the type of a large algorithm keeps it in a box. Variants in a second list have no name in files. The dollar sign in front is for the macro that is declared.
 ///
 /// ```
 /// trait Greeting {
@@ -132,7 +132,7 @@ macro_rules! registry {
         $kind_visibility:vis kind $kind:ident by $by:path;
         $(#[$any_meta:meta])*
         $any_visibility:vis any $any:ident;
-        $matcher:ident { $($variant:ident = $type:ty;)* }
+        $matcher:ident { $($variant:ident = $type:ty $(, $boxed:ident)?;)* }
         $(unnamed { $($(#[$doc:meta])* $unnamed:ident = $unnamed_type:ty;)* })?
     ) => {
         $(#[$kind_meta])*
@@ -163,7 +163,7 @@ macro_rules! registry {
         $(#[$any_meta])*
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
-        $any_visibility enum $any { $($variant($type),)* $($($(#[$doc])* $unnamed($unnamed_type),)*)? }
+        $any_visibility enum $any { $($variant($crate::stored!($type $(, $boxed)?)),)* $($($(#[$doc])* $unnamed($unnamed_type),)*)? }
 
         #[allow(unused_macros)]
         macro_rules! $matcher {
@@ -185,12 +185,24 @@ macro_rules! registry {
                 match $d kind {
                     $($kind::$variant => {
                         type $d ty = $type;
-                        #[allow(unused_variables)]
-                        let $d any = $any::$variant;
+                        #[allow(dead_code)]
+                        fn $d any(algorithm: $type) -> $any {
+                            $any::$variant($crate::stored!(algorithm => $($boxed)?))
+                        }
                         $d expression
                     })*
                 }
             };
         }
     };
+}
+
+/// How a variant of [`registry!`](crate::registry!) holds its algorithm: in place, or in a box.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! stored {
+    ($type:ty) => { $type };
+    ($type:ty, boxed) => { $crate::Boxed<$type> };
+    ($algorithm:ident =>) => { $algorithm };
+    ($algorithm:ident => boxed) => { $crate::Boxed::new($algorithm) };
 }

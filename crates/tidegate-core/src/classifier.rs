@@ -33,6 +33,7 @@ pub use spread::{FlowKey, Spread};
 
 use crate::packet::Flow;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use flow_hash::FlowHash;
@@ -56,11 +57,13 @@ use tuple_space::TupleSpace;
 /// assert_eq!(classifier.class_of(classifier.classify(&call)), 0);
 /// assert_eq!(classifier.class_of(classifier.classify(&Header::default())), 1);
 /// ```
+///
+/// Clones share its tables.
 #[derive(Clone, Debug)]
 pub struct Classifier {
-    classes: Vec<Class>,
-    class_of: Vec<u32>,
-    rules: TupleSpace,
+    classes: Arc<[Class]>,
+    class_of: Arc<[u32]>,
+    rules: Arc<TupleSpace>,
     hash: FlowHash,
     /// True if a scheduler assigns the queues of a class.
     has_keys: bool,
@@ -73,11 +76,19 @@ impl Classifier {
     /// [`ClassifierError`] for a class without queues, a class or a rule that no packet can ever reach, or a rule with a value out of
     /// range.
     pub fn new(classes: Vec<ClassRules>, hash_seed: u64) -> Result<Classifier, ClassifierError> {
+        Classifier::of(classes.into_iter(), hash_seed)
+    }
+
+    /// The same for classes that are made one by one, so that thousands need no list.
+    ///
+    /// # Errors
+    /// As [`Classifier::new`].
+    pub fn of(classes: impl ExactSizeIterator<Item = ClassRules>, hash_seed: u64) -> Result<Classifier, ClassifierError> {
         let last = classes.len().checked_sub(1).ok_or(ClassifierError::NoClass)?;
         let mut class_of = Vec::new();
         let mut rules = TupleSpace::new(hash_seed);
         let mut built: Vec<Class> = Vec::with_capacity(classes.len());
-        for (class, given) in classes.into_iter().enumerate() {
+        for (class, given) in classes.enumerate() {
             if given.queues == 0 {
                 return Err(ClassifierError::NoQueues { class });
             }
@@ -96,10 +107,16 @@ impl Classifier {
                 rules.push(rule, class, index);
             }
             class_of.resize(class_of.len() + given.queues as usize, class as u32);
-            built.push(Class { name: given.name, first_flow, queues: given.queues, spread: Spread::Flow });
+            built.push(Class { name: given.name.into(), first_flow, queues: given.queues, spread: Spread::Flow });
         }
         rules.seal();
-        Ok(Classifier { classes: built, class_of, rules, hash: FlowHash::new(hash_seed), has_keys: false })
+        Ok(Classifier {
+            classes: built.into(),
+            class_of: class_of.into(),
+            rules: Arc::new(rules),
+            hash: FlowHash::new(hash_seed),
+            has_keys: false,
+        })
     }
 
     /// Spreads the packets of a class over its queues by `spread`, in place of by flow.
@@ -110,8 +127,10 @@ impl Classifier {
         if spread == Spread::CodePoint && self.classes[class].queues != 2 {
             return Err(ClassifierError::NotTwoQueues { class });
         }
-        self.classes[class].spread = spread;
-        self.has_keys = self.classes.iter().any(|class| class.spread == Spread::Key);
+        let before = core::mem::replace(&mut Arc::make_mut(&mut self.classes)[class].spread, spread);
+        if before == Spread::Key || spread == Spread::Key {
+            self.has_keys = spread == Spread::Key || self.classes.iter().any(|class| class.spread == Spread::Key);
+        }
         Ok(())
     }
 
@@ -152,7 +171,7 @@ impl Classifier {
             return 0;
         }
         let alike = |one: &Class, other: &Class| (&one.name, one.queues, one.spread) == (&other.name, other.queues, other.spread);
-        let classes = self.classes.iter().zip(&other.classes).position(|(one, other)| !alike(one, other));
+        let classes = self.classes.iter().zip(other.classes.iter()).position(|(one, other)| !alike(one, other));
         let classes = classes.unwrap_or(self.classes.len().min(other.classes.len()));
         // The first rule that one of the two has and the other has not, or that is another.
         let (mut mine, mut others) = (self.rules.rules(), other.rules.rules());
@@ -298,7 +317,7 @@ impl core::error::Error for ClassifierError {}
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Class {
     /// The operator's name for it.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its first queue; a class's queues are numbered consecutively.
     pub first_flow: Flow,
     /// The number of its queues, at least 1.

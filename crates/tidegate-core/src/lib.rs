@@ -37,6 +37,9 @@
 
 extern crate alloc;
 
+#[doc(hidden)]
+pub use alloc::boxed::Box as Boxed;
+
 #[macro_use]
 #[doc(hidden)]
 pub mod mutants;

@@ -61,7 +61,7 @@ pub struct PortSetup<S = AnyScheduler, B = AnyBufferManager> {
     pub overhead: Overhead,
     /// Names a packet's flow, and every flow's class.
     pub classifier: Classifier,
-    /// One policer, or none, per class.
+    /// One policer, or none, per class; an empty list if no class has one.
     pub policers: Vec<Option<AnyPolicer>>,
     /// One AQM, or none, per class; an empty list if no class has one. Each is built for the queues of its class.
     pub aqms: Vec<Option<AnyAqm>>,
@@ -84,6 +84,7 @@ pub struct PortSetup<S = AnyScheduler, B = AnyBufferManager> {
 pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
     rate: Rate,
     classifier: Classifier,
+    /// By class; empty if no class has had one.
     policers: Vec<Option<AnyPolicer>>,
     policing: bool,
     scheduler: S,
@@ -101,10 +102,15 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// A port that is empty and idle at `now`.
     ///
     /// # Panics
-    /// If `policers` or `aqms` does not hold one entry per class, or `longest_frame` exceeds [`LONGEST_FRAME`]: the caller checks what an
+    /// If `policers` or `aqms` is not empty and does not hold one entry per class, or `longest_frame` exceeds [`LONGEST_FRAME`]: the caller checks what an
     /// operator wrote before it comes here.
     pub fn new(now: Time, mut setup: PortSetup<S, B>) -> Port<P, S, B> {
-        assert_eq!(setup.policers.len(), setup.classifier.classes().len(), "one policer entry per class");
+        let policing = setup.policers.iter().any(Option::is_some);
+        if policing {
+            assert_eq!(setup.policers.len(), setup.classifier.classes().len(), "one policer entry per class");
+        } else {
+            setup.policers = Vec::new();
+        }
         assert!(setup.longest_frame <= LONGEST_FRAME, "frames are shorter than 2^26 bytes");
         setup.policers.iter_mut().flatten().for_each(|policer| policer.start(now));
         setup.scheduler.start(now);
@@ -126,7 +132,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 counters: Counters::default(),
                 places: Places::new(setup.classifier.flows()),
             },
-            policing: setup.policers.iter().any(Option::is_some),
+            policing,
             classifier: setup.classifier,
             policers: setup.policers,
             scheduler: setup.scheduler,

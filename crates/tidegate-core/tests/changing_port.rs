@@ -281,7 +281,7 @@ impl World {
         let mut references = BTreeMap::new();
         for class in self.port.classifier().classes() {
             let plan = self.plan.class(&class.name);
-            let earlier = self.references.remove(&class.name);
+            let earlier = self.references.remove(&*class.name);
             let unchanged = before.is_none_or(|before| {
                 let earlier = before.classes.iter().find(|class| class.name == plan.name);
                 earlier.is_some_and(|earlier| earlier.contract == plan.contract && before.policer == self.plan.policer)
@@ -294,7 +294,7 @@ impl World {
                     policer
                 }),
             };
-            references.insert(class.name.clone(), reference);
+            references.insert(class.name.to_string(), reference);
         }
         self.references = references;
     }
@@ -302,7 +302,7 @@ impl World {
     fn offer(&mut self, stream: u16, length: u32) {
         self.advance();
         let flow = self.port.classifier().classify(&header(stream));
-        let name = self.port.classifier().classes()[self.port.classifier().class_of(flow)].name.clone();
+        let name = self.port.classifier().classes()[self.port.classifier().class_of(flow)].name.to_string();
         self.number += 1;
         let payload = Sent { stream, number: self.number };
         let is_removed = self.port.is_vacant(flow);

@@ -19,9 +19,10 @@ use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Amendment, PortSetup, Volume};
 use tidegate_core::units::Time;
-use tidegate_statistics::{ClassRecord, Delays, RecentDelays};
+use tidegate_statistics::{ClassCourse, ClassRecord, Delays, RecentDelays};
 
-/// Classes whose volumes are copied at a time, those whose delays are, and queues that are looked at.
+/// Classes whose sent bytes are copied at a time, those whose volumes are, those whose delays are, and queues that are looked at.
+const SENT_AT_A_TIME: usize = 1024;
 const VOLUMES_AT_A_TIME: usize = 128;
 const DELAYS_AT_A_TIME: usize = 16;
 const QUEUES_AT_A_TIME: u32 = 512;
@@ -65,6 +66,8 @@ struct Queue {
 #[derive(Debug)]
 enum Request {
     Counters(Sender<DirectionCounters>),
+    /// What classes have sent, and those that have been copied.
+    Sent(Vec<u64>, Sender<Vec<u64>>),
     /// The classes, and those that have been copied.
     Classes(Vec<ClassVolumes>, Sender<Vec<ClassVolumes>>),
     /// The delays of some classes, and those that have been copied.
@@ -90,7 +93,7 @@ enum Request {
 #[derive(Clone, Debug)]
 pub struct ClassVolumes {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Everything offered.
     pub offered: Volume,
     /// Everything sent.
@@ -124,8 +127,15 @@ impl ClassDelays {
 
 impl ClassVolumes {
     fn of(record: &ClassRecord) -> ClassVolumes {
-        let ClassRecord { name, offered, sent, marked, ce_marked, dropped, .. } = record;
-        ClassVolumes { name: name.clone(), offered: *offered, sent: *sent, marked: *marked, ecn_marked: *ce_marked, dropped: *dropped }
+        let ClassCourse { offered, sent, marked, ce_marked, dropped, .. } = &**record;
+        ClassVolumes {
+            name: record.name.clone(),
+            offered: *offered,
+            sent: *sent,
+            marked: *marked,
+            ecn_marked: *ce_marked,
+            dropped: *dropped,
+        }
     }
 
     /// What is queued.
@@ -187,6 +197,16 @@ impl Control {
     pub fn classes(&self, direction: usize) -> Result<Vec<ClassVolumes>, ControlError> {
         let (reply, answer) = channel();
         self.lines[direction].ask(Request::Classes(Vec::new(), reply))?;
+        received(&answer)
+    }
+
+    /// The bytes that each class of a direction has sent, in the order of [`Control::classes`].
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`].
+    pub fn sent_bytes(&self, direction: usize) -> Result<Vec<u64>, ControlError> {
+        let (reply, answer) = channel();
+        self.lines[direction].ask(Request::Sent(Vec::new(), reply))?;
         received(&answer)
     }
 
@@ -285,7 +305,7 @@ impl Control {
         };
         let after = setup.classifier.clone();
         let recorded = self.classes(direction)?;
-        let change = PreparedChange::new(&classifier, switches, setup).expecting(recorded.iter().map(|class| class.name.as_str()));
+        let change = PreparedChange::new(&classifier, switches, setup).expecting(recorded.iter().map(|class| &*class.name));
         let (reply, answer) = channel();
         line.ask(Request::Change(Asked::Switch(Box::new(change)), reply))?;
         let outcome = received(&answer)?.outcome;
@@ -379,12 +399,17 @@ impl<'a> Answering<'a> {
         match self.current.take().or_else(|| self.line.next()) {
             None => {}
             Some(Request::Counters(reply)) => drop(reply.send(direction.counters())),
+            Some(Request::Sent(mut copied, reply)) => {
+                let records = direction.record().port.classes();
+                if copy(records, &mut copied, SENT_AT_A_TIME, |record| record.sent.bytes) {
+                    drop(reply.send(copied));
+                } else {
+                    self.current = Some(Request::Sent(copied, reply));
+                }
+            }
             Some(Request::Classes(mut copied, reply)) => {
                 let records = direction.record().port.classes();
-                let first = copied.len();
-                copied.reserve_exact(records.len() - first);
-                copied.extend(records[first..].iter().take(VOLUMES_AT_A_TIME).map(ClassVolumes::of));
-                if copied.len() == records.len() {
+                if copy(records, &mut copied, VOLUMES_AT_A_TIME, ClassVolumes::of) {
                     drop(reply.send(copied));
                 } else {
                     self.current = Some(Request::Classes(copied, reply));
@@ -432,6 +457,14 @@ impl<'a> Answering<'a> {
             Some(Request::Change(change, reply)) => direction.change(change, reply),
         }
     }
+}
+
+/// Copies some more of the records; true if all have been copied.
+fn copy<T>(records: &[ClassRecord], copied: &mut Vec<T>, most: usize, of: impl FnMut(&ClassRecord) -> T) -> bool {
+    let first = copied.len();
+    copied.reserve_exact(records.len() - first);
+    copied.extend(records[first..].iter().take(most).map(of));
+    copied.len() == records.len()
 }
 
 impl Answering<'_> {

@@ -183,7 +183,7 @@ impl ChangeBuilder {
     pub(crate) fn run(self) {
         let ChangeBuilder { mut before, setups, built, retired } = self;
         // The classes of the recorder, in its order.
-        let mut recorded: Vec<String> = before.classes().iter().map(|class| class.name.clone()).collect();
+        let mut recorded: Vec<String> = before.classes().iter().map(|class| class.name.to_string()).collect();
         for (switches, setup) in (0..).zip(setups) {
             let change = PreparedChange::new(&before, switches, setup).expecting(recorded.iter().map(String::as_str));
             recorded.extend(change.expected.iter().flat_map(ExpectedClasses::added).map(str::to_owned));

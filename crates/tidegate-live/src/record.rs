@@ -29,7 +29,7 @@ pub(crate) struct CarriedRules {
 impl CarriedRules {
     pub(crate) fn new(before: &Classifier, after: &Classifier) -> CarriedRules {
         fn named(classifier: &Classifier) -> impl Iterator<Item = (&str, &Rule)> {
-            classifier.rules().map(|(class, rule)| (classifier.classes()[class].name.as_str(), rule))
+            classifier.rules().map(|(class, rule)| (&*classifier.classes()[class].name, rule))
         }
         let known: HashMap<(&str, &Rule), u32> = named(before).zip(0..).collect();
         let before: Vec<Option<u32>> = named(after).map(|rule| known.get(&rule).copied()).collect();

@@ -203,7 +203,8 @@ fn bytes(number: f64) -> Cell {
 pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
     let (flows, connections, colours) = (flows(run, limit), connections(run, limit), colours(run, limit));
     let bounds = bounds(run, limit);
-    let tables = [flows, bounds, calls(run), refusals(run), connections, colours, ports(run), classes(run), cells(run), drops(run)];
+    let tables =
+        [flows, bounds, calls(run), refusals(run), connections, colours, ports(run), classes(run, limit), cells(run), drops(run, limit)];
     tables.into_iter().flatten()
 }
 
@@ -438,7 +439,7 @@ fn cells(run: &Run) -> Option<Grid> {
 }
 
 /// The classes of all ports of a run; `None` if there are none.
-fn classes(run: &Run) -> Option<Grid> {
+fn classes(run: &Run, limit: usize) -> Option<Grid> {
     let mut columns = columns_of_classes();
     columns.add_volumes(|(_, class)| [class.offered, class.sent, total(&class.drops), class.queued]);
     if of_classes(run).any(|(_, class)| !class.marked.is_empty()) {
@@ -455,7 +456,8 @@ fn classes(run: &Run) -> Option<Grid> {
     columns.add(number_column("sojourn p99"), sojourn(|sojourn| sojourn.p99_s));
     columns.add(unless_narrow(number_column("sojourn max")), sojourn(|sojourn| sojourn.max_s));
     let remarks = idle_aqms(&run.ports);
-    Some(Grid { remarks, ..columns.grid("classes", 0, of_classes(run))? })
+    let (left_out, rows) = greatest(of_classes(run).collect(), limit, |(_, class)| class.offered.bytes);
+    Some(Grid { remarks, ..columns.grid("classes", left_out, rows)? })
 }
 
 /// What was dropped for one reason: the port, its class if the port has several, the drops, and the packets offered there.
@@ -467,7 +469,7 @@ struct DropRow<'a> {
 }
 
 /// What the ports dropped, by class and reason; without ports, what the flows lost. `None` if nothing was dropped.
-fn drops(run: &Run) -> Option<Grid> {
+fn drops(run: &Run, limit: usize) -> Option<Grid> {
     let has_classes = run.ports.iter().any(|port| port.classes.len() > 1);
     let mut rows: Vec<DropRow> = Vec::new();
     for port in &run.ports {
@@ -490,7 +492,21 @@ fn drops(run: &Run) -> Option<Grid> {
         0 => Cell::nothing(),
         offered => Cell::plain(quantity::ratio(row.drops.volume.packets as f64 / offered as f64)),
     });
-    columns.grid("drops", 0, rows)
+    let (left_out, rows) = greatest(rows, limit, |row| row.drops.volume.bytes);
+    columns.grid("drops", left_out, rows)
+}
+
+/// The rows of the greatest rank, at most `limit` of them, in their order, and the number of those that are left out.
+fn greatest<T>(rows: Vec<T>, limit: usize, rank: impl Fn(&T) -> u64) -> (usize, Vec<T>) {
+    let left_out = rows.len().saturating_sub(limit);
+    if left_out == 0 {
+        return (0, rows);
+    }
+    let mut chosen: Vec<(usize, T)> = rows.into_iter().enumerate().collect();
+    chosen.sort_by_key(|(_, row)| Reverse(rank(row)));
+    chosen.truncate(limit);
+    chosen.sort_unstable_by_key(|(place, _)| *place);
+    (left_out, chosen.into_iter().map(|(_, row)| row).collect())
 }
 
 /// The drops of a port, or of one of its classes, without the empty ones.

@@ -214,6 +214,26 @@ mod tests {
     }
 
     #[test]
+    fn the_busiest_of_many_classes_are_shown_in_their_order() {
+        let mut report = sample_report();
+        let port = &mut report.runs[0].ports[0];
+        let template = port.classes[0].clone();
+        port.classes = (0..1000u64)
+            .map(|index| {
+                let mut class = template.clone();
+                class.name = format!("house {index}");
+                class.offered.bytes = if index % 100 == 7 { 1_000_000_000 } else { index };
+                class
+            })
+            .collect();
+        report.runs[0].ports.truncate(1);
+        let text = terminal(&report, TerminalOptions::default());
+        assert!(text.contains("– 960 more classes"), "{text}");
+        let places = [7, 107, 907, 999].map(|index| text.find(&format!("house {index} ")).expect("it is shown"));
+        assert!(places.is_sorted() && !text.contains("house 500 "), "{text}");
+    }
+
+    #[test]
     fn the_circumstances_are_told_in_one_line() {
         let mut report = sample_report();
         report.seed = Some(7);

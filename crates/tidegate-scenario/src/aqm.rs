@@ -6,12 +6,14 @@ use crate::document::{AqmTable, PolicyTable, RedCurveTable, RedCurvesTable};
 use crate::tree::Tree;
 use crate::units::Ratio;
 use crate::value::{At, Block, Gain, Or};
-use tidegate_core::aqm::{self, AqmField, AqmParameters, AqmSetup, Probability, RedCurve};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidegate_core::aqm::{self, AqmError, AqmField, AqmParameters, AqmSetup, Probability, RedCurve};
 use tidegate_core::registry::{AnyAqm, AqmKind};
 use tidegate_core::units::Rate;
 
 /// The AQM of a class.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct QueueManagement {
     /// The algorithm.
     pub kind: AqmKind,
@@ -31,12 +33,22 @@ impl Or<AqmName, AqmTable> {
     }
 }
 
-/// An AQM, and what is said of it.
-pub(crate) type Managed = (QueueManagement, AnyAqm);
+impl QueueManagement {
+    /// Builds it for a class of this number of queues.
+    pub(crate) fn build(&self, queues: u32, longest_frame: u32) -> Result<AnyAqm, AqmError> {
+        self.kind.build(&AqmSetup { flows: queues as usize, rate: self.rate, longest_frame }, &self.parameters)
+    }
+}
 
 /// The AQM of each class of a tree.
-pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, findings: &mut Vec<Diagnostic>) -> Vec<Option<Managed>> {
-    let mut aqms: Vec<Option<Managed>> = Vec::with_capacity(tree.classes.len());
+pub(crate) fn aqms(
+    table: &PolicyTable,
+    tree: &Tree,
+    longest_frame: u32,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<Option<Arc<QueueManagement>>> {
+    let mut aqms: Vec<Option<Arc<QueueManagement>>> = Vec::with_capacity(tree.classes.len());
+    let mut known = Known::default();
     for (index, (class, leaf)) in table.class.iter().zip(&tree.classes).enumerate() {
         let built = class.aqm.as_ref().and_then(|key| {
             if let Some(cells) = &table.cells {
@@ -45,8 +57,8 @@ pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, finding
                 findings.push(finding.help("remove it, or choose a buffer manager that discards frames early"));
                 return None;
             }
-            let setup = AqmSetup { flows: leaf.queues as usize, rate: tree.rate_of_class(index), longest_frame };
-            build(key, &setup).map_err(|finding| findings.push(finding)).ok()
+            let built = known.judge(key, tree.rate_of_class(index), leaf.queues, longest_frame);
+            built.map_err(|finding| findings.push(finding)).ok()
         });
         aqms.push(built);
     }
@@ -54,25 +66,46 @@ pub(crate) fn aqms(table: &PolicyTable, tree: &Tree, longest_frame: u32, finding
     aqms
 }
 
-fn build(key: &Block<Or<AqmName, AqmTable>>, setup: &AqmSetup) -> Result<Managed, Diagnostic> {
-    let (AqmChoice::Alone(kind) | AqmChoice::FairQueueing(kind)) = key.value.choice();
-    let mut parameters = AqmParameters::default();
-    if let Or::Table(table) = &key.value {
-        parameters = read(table)?;
-        let is_used = |kind: AqmKind, field: &AqmField| kind.requires().contains(field) || kind.accepts().contains(field);
-        if let Some(&field) = AqmField::ALL.iter().find(|field| parameters.has(**field) && !is_used(kind, field)) {
-            let users: Vec<&str> = AqmKind::ALL.iter().filter(|&&kind| is_used(kind, &field)).map(|kind| kind.name()).collect();
-            let span = place(table, field).unwrap_or(key.span.clone());
-            let finding = Diagnostic::error(span, format!("`{}` is not used by {}", field.name(), kind.name()));
-            return Err(finding.help(format!("remove it, or choose {}", alternatives(users))));
+/// The AQMs of the latest classes: those of thousands of subscribers are a few, and classes share them.
+#[derive(Default)]
+struct Known(VecDeque<(u32, Arc<QueueManagement>)>);
+
+impl Known {
+    /// The number of AQMs that are compared with the next.
+    const MOST: usize = 16;
+
+    /// The AQM of a key for classes of this rate and number of queues.
+    fn judge(
+        &mut self,
+        key: &Block<Or<AqmName, AqmTable>>,
+        rate: Rate,
+        queues: u32,
+        longest_frame: u32,
+    ) -> Result<Arc<QueueManagement>, Diagnostic> {
+        let (AqmChoice::Alone(kind) | AqmChoice::FairQueueing(kind)) = key.value.choice();
+        let mut parameters = AqmParameters::default();
+        if let Or::Table(table) = &key.value {
+            parameters = read(table)?;
+            let is_used = |kind: AqmKind, field: &AqmField| kind.requires().contains(field) || kind.accepts().contains(field);
+            if let Some(&field) = AqmField::ALL.iter().find(|field| parameters.has(**field) && !is_used(kind, field)) {
+                let users: Vec<&str> = AqmKind::ALL.iter().filter(|&&kind| is_used(kind, &field)).map(|kind| kind.name()).collect();
+                let span = place(table, field).unwrap_or(key.span.clone());
+                let finding = Diagnostic::error(span, format!("`{}` is not used by {}", field.name(), kind.name()));
+                return Err(finding.help(format!("remove it, or choose {}", alternatives(users))));
+            }
         }
-    }
-    match kind.build(setup, &parameters) {
-        Ok(aqm) => Ok((QueueManagement { kind, parameters, rate: setup.rate }, aqm)),
-        Err(error) => {
+        let managed = QueueManagement { kind, parameters, rate };
+        if let Some((_, known)) = self.0.iter().find(|(of, known)| *of == queues && **known == managed) {
+            return Ok(known.clone());
+        }
+        if let Err(error) = managed.build(queues, longest_frame) {
             let span = if let Or::Table(table) = &key.value { place(table, error.field) } else { None };
-            Err(Diagnostic::error(span.unwrap_or(key.span.clone()), format!("{}: {error}", kind.name())))
+            return Err(Diagnostic::error(span.unwrap_or(key.span.clone()), format!("{}: {error}", kind.name())));
         }
+        let managed = Arc::new(managed);
+        self.0.truncate(Known::MOST - 1);
+        self.0.push_front((queues, managed.clone()));
+        Ok(managed)
     }
 }
 

@@ -112,7 +112,7 @@ fn judge_class(index: usize, class: &Class) -> Result<(), Refusal> {
     if class.shape.is_some() {
         return refuse("its shape delays packets besides", "remove `shape`");
     }
-    if class.police.as_ref().is_some_and(Policing::marks) {
+    if class.police.as_deref().is_some_and(Policing::marks) {
         return refuse("its policer marks packets", "discard what is outside, or remove `police`");
     }
     Ok(())

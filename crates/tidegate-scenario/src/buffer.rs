@@ -69,14 +69,14 @@ impl Resolution<'_> {
         let mut owners: Vec<(String, Owner, &Block<BufferTable>, Rate)> = Vec::new();
         owners.extend(table.partition.0.iter().map(|(name, block)| (format!("partition `{}`", name.0), Owner::Policy, block, link)));
         for (index, group) in table.group.iter().enumerate() {
-            if let Some(block) = &group.buffer {
+            if let Some(block) = group.buffer.as_deref() {
                 partition_of_group[index] = Some(owners.len());
                 owners.push((format!("group `{}`", group.name.0), Owner::Group(index), block, tree.rate_of_node(Some(index))));
             }
         }
         let mut partition_of = Vec::new();
         for (index, class) in tree.classes.iter().enumerate() {
-            let own = table.class.get(index).and_then(|class| class.buffer.as_ref());
+            let own = table.class.get(index).and_then(|class| class.buffer.as_deref());
             let named = table.class.get(index).and_then(|class| class.partition.as_ref());
             partition_of.push(match (own, named) {
                 (own, Some(named)) => self.named_partition(named, own),

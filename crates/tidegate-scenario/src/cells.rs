@@ -50,7 +50,7 @@ pub(crate) fn judge(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
         let finding = at.error("a link of cells has the overhead of AAL5");
         findings.push(finding.context(cells.span.clone(), "the cell scheduler").help("remove `overhead`, or remove `cells`"));
     }
-    let buffers = table.buffer.iter().chain(table.class.iter().filter_map(|class| class.buffer.as_ref()));
+    let buffers = table.buffer.iter().chain(table.class.iter().filter_map(|class| class.buffer.as_deref()));
     for at in buffers.filter_map(|buffer| buffer.manager.as_ref()) {
         let kind = at.value.0;
         if kind.drop_reasons().contains(&DropReason::PushedOut) || kind.accepts().contains(&BufferField::Threshold) {

@@ -291,10 +291,10 @@ pub struct RuleTable {
     pub dscp: Option<At<Dscp>>,
     /// Code point of congestion notification (RFC 3168). A packet that a router before has marked has `ce`, whatever it was sent with.
     #[schemars(extend("examples" = ["ect1"]))]
-    pub ecn: Option<At<CodePointName>>,
+    pub ecn: Option<Box<At<CodePointName>>>,
     /// Transport protocol, 0 to 255 or a name.
     #[schemars(extend("examples" = ["udp"]))]
-    pub protocol: Option<At<Protocol>>,
+    pub protocol: Option<Box<At<Protocol>>>,
     /// Source address or prefix, IPv4 or IPv6.
     #[schemars(extend("examples" = ["10.0.0.0/8"]))]
     pub source: Option<At<Prefix>>,
@@ -303,47 +303,47 @@ pub struct RuleTable {
     pub destination: Option<At<Prefix>>,
     /// Source port, or a range of them. Packets without ports (such as later fragments) never match.
     #[schemars(extend("examples" = [53]))]
-    pub source_port: Option<At<PortRange>>,
+    pub source_port: Option<Box<At<PortRange>>>,
     /// Destination port, or a range of them. Packets without ports (such as later fragments) never match.
     #[schemars(extend("examples" = ["16384-32767"]))]
-    pub destination_port: Option<At<PortRange>>,
+    pub destination_port: Option<Box<At<PortRange>>>,
     /// True for fragments of IP datagrams only, false for whole datagrams only.
-    pub fragment: Option<At<bool>>,
+    pub fragment: Option<Box<At<bool>>>,
     /// VLAN identifier of the outermost tag.
     #[schemars(extend("examples" = [100]))]
-    pub vlan: Option<At<Whole<0, 4095>>>,
+    pub vlan: Option<Box<At<Whole<0, 4095>>>>,
     /// Priority code point of the outermost VLAN tag.
-    pub vlan_priority: Option<At<Whole<0, 7>>>,
+    pub vlan_priority: Option<Box<At<Whole<0, 7>>>>,
     /// Ethernet type, after any VLAN tags, as a number or a name.
     #[schemars(extend("examples" = ["arp"]))]
-    pub ethernet_type: Option<At<EthernetType>>,
+    pub ethernet_type: Option<Box<At<EthernetType>>>,
     /// Outermost MPLS label.
-    pub mpls_label: Option<At<Whole<0, 1_048_575>>>,
+    pub mpls_label: Option<Box<At<Whole<0, 1_048_575>>>>,
     /// Traffic class of the outermost MPLS label.
-    pub mpls_traffic_class: Option<At<Whole<0, 7>>>,
+    pub mpls_traffic_class: Option<Box<At<Whole<0, 7>>>>,
     /// Length of the frame, or a range of lengths, both ends included: from the Ethernet header to the end of the payload, without check sequence and
     /// preamble, as buffers and counters count it. Without Ethernet, from the first byte of the capture.
     #[schemars(extend("examples" = ["0-128 B"]))]
-    pub length: Option<At<LengthRange>>,
+    pub length: Option<Box<At<LengthRange>>>,
     /// VLAN identifier of the second tag, counted from outside.
     #[schemars(extend("examples" = [7]))]
-    pub inner_vlan: Option<At<Whole<0, 4095>>>,
+    pub inner_vlan: Option<Box<At<Whole<0, 4095>>>>,
     /// Source address of the Ethernet frame: one, a prefix, or a mask behind a slash.
     #[schemars(extend("examples" = ["02:00:5e:10:00:01"]))]
-    pub source_mac: Option<At<MacPattern>>,
+    pub source_mac: Option<Box<At<MacPattern>>>,
     /// Destination address of the Ethernet frame: one, a prefix, or a mask behind a slash. The example is every multicast.
     #[schemars(extend("examples" = ["01:00:00:00:00:00/01:00:00:00:00:00"]))]
-    pub destination_mac: Option<At<MacPattern>>,
+    pub destination_mac: Option<Box<At<MacPattern>>>,
     /// Flow label of IPv6.
     #[schemars(extend("examples" = [74565]))]
-    pub flow_label: Option<At<Whole<0, 1_048_575>>>,
+    pub flow_label: Option<Box<At<Whole<0, 1_048_575>>>>,
     /// TCP flags that are set, and with `!` those that are clear, joined by `+`: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece`, `cwr`, `ae`. Flags that
     /// are not named may be either. The example is the first packet of a connection.
     #[schemars(extend("examples" = ["syn+!ack"]))]
-    pub tcp_flags: Option<At<FlagPattern>>,
+    pub tcp_flags: Option<Box<At<FlagPattern>>>,
     /// Exceptions: rules whose packets this one leaves to the rules behind it. They have no `not` themselves.
     #[schemars(extend("default" = "none", "examples" = [[{ "destination": "10.0.0.0/8" }, { "protocol": "tcp", "destination_port": 22 }]]))]
-    pub not: Option<Block<Vec<Block<RuleTable>>>>,
+    pub not: Option<Box<Block<Vec<Block<RuleTable>>>>>,
 }
 
 /// Options of the scheduler `dwcs`.

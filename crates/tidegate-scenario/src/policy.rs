@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::classifier::{Classifier, Spread};
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::SchedulerKind;
+use tidegate_core::registry::{AnyAqm, AnyScheduler, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter, QueueOptions};
 use tidegate_core::shaper::ShapingContract;
@@ -66,8 +66,8 @@ pub struct Policy {
     pub partitions: Vec<Partition>,
     /// The order of service directly below the link.
     pub scheduler: SchedulerKind,
-    /// The classes, in the order of their rules; the last takes what no rule matched.
-    pub classes: Vec<Class>,
+    /// The classes, in the order of their rules; the last takes what no rule matched. Clones share them.
+    pub classes: Arc<Vec<Class>>,
     /// The groups of the scheduling tree.
     pub groups: Vec<Group>,
     /// The bounds of each node of the tree: the link, the groups, and the classes of several queues under `dwcs`.
@@ -80,10 +80,8 @@ pub struct Policy {
     pub(crate) starvation: Option<Diagnostic>,
     /// The members of the scheduling tree, as its schedulers are given them.
     pub(crate) parts: Arc<Parts>,
-    /// What a port is made of, but for the scheduler: that takes most of the memory, and is built for each port.
+    /// What a port is made of, but for the scheduler and the AQMs: they take most of the memory, and are built for each port.
     setup: Arc<PortSetup<()>>,
-    /// The names of the nodes of the scheduling tree.
-    nodes: Arc<Vec<String>>,
     /// The node of the port before that each node continues; empty for a port that is the first.
     continued: Vec<Option<usize>>,
 }
@@ -118,9 +116,9 @@ pub struct Class {
     /// The bytes of the buffer that each of its queues has to itself.
     pub reserve: Option<u64>,
     /// The contract of arriving packets.
-    pub police: Option<Policing>,
+    pub police: Option<Box<Policing>>,
     /// What keeps its queues short.
-    pub aqm: Option<QueueManagement>,
+    pub aqm: Option<Arc<QueueManagement>>,
     /// The code points with which packets leave, by colour.
     pub remarks: [Remark; Remarks::COLOURS],
     /// The contract of leaving packets.
@@ -161,7 +159,7 @@ impl Policy {
             overhead,
             classifier: self.setup.classifier.clone(),
             policers: self.setup.policers.clone(),
-            aqms: self.setup.aqms.clone(),
+            aqms: self.aqms(),
             seed,
             buffer: self.setup.buffer.clone(),
             scheduler,
@@ -169,6 +167,22 @@ impl Policy {
             longest_frame,
             remarks: self.setup.remarks.clone(),
         }
+    }
+
+    /// The AQMs of a port, by class; an empty list if no class has one.
+    fn aqms(&self) -> Vec<Option<AnyAqm>> {
+        if self.classes.iter().all(|class| class.aqm.is_none()) {
+            return Vec::new();
+        }
+        self.classes.iter().map(|class| self.aqm(class)).collect()
+    }
+
+    /// The AQM of a class, in its initial state.
+    fn aqm(&self, class: &Class) -> Option<AnyAqm> {
+        let Ok(aqm) = class.aqm.as_ref()?.build(class.queues, self.longest_frame) else {
+            unreachable!("it has been built when the policy was checked")
+        };
+        Some(aqm)
     }
 
     pub(crate) fn classifier(&self) -> &Classifier {
@@ -197,7 +211,7 @@ impl Policy {
 impl Class {
     /// True if its policer may change colours and leaving packets do not show them.
     pub fn keeps_marks_inside(&self) -> bool {
-        self.police.as_ref().is_some_and(Policing::marks) && !tell_colours(&self.remarks)
+        self.police.as_deref().is_some_and(Policing::marks) && !tell_colours(&self.remarks)
     }
 }
 
@@ -255,7 +269,7 @@ impl<'a> Resolution<'a> {
         tree.judge(self.findings);
         let mut marks: Vec<ClassRemarks> = (self.table.class.iter().zip(&policers).enumerate())
             .map(|(index, (class, police))| {
-                let has_colours = police.as_ref().is_some_and(Policing::marks) || tree.is_marked(index);
+                let has_colours = police.as_deref().is_some_and(Policing::marks) || tree.is_marked(index);
                 remarks(class, has_colours, self.findings)
             })
             .collect();
@@ -263,33 +277,34 @@ impl<'a> Resolution<'a> {
         let promises: Vec<Option<Promise>> =
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
-        let buffers = self.buffers(&tree, &limits);
+        let mut buffers = self.buffers(&tree, &limits);
         let aqms = aqms(self.table, &tree, self.longest_frame as u32, self.findings);
         self.judge_link();
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
-        let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();
         if self.findings.iter().any(|finding| finding.severity == Severity::Error) {
             return None;
         }
-        let classifier = classifier(&self.table.class, &names, &queues, self.findings);
         let parts = tree.parts();
-        if let Err(refused) = parts.scheduler() {
-            self.findings.push(tree.refused_parts(&parts, refused));
+        let refused = parts.judge(&tree.parts_of_classes()).err().map(|(parts, refused)| tree.refused_parts(parts, refused));
+        let classifier = classifier(&self.table.class, &tree.classes, self.findings);
+        if refused.is_some() {
+            self.findings.extend(refused);
             return None;
         }
         let adapter = match &self.table.cells {
             None => None,
             Some(cells) => Some(adapter(cells, &self.table.class, &queues, self.rate, self.longest_frame as u32, self.findings)?),
         };
-        let (aqms, built): (Vec<_>, Vec<_>) = aqms.into_iter().map(Option::unzip).unzip();
+        let has_policer = policers.iter().any(Option::is_some);
+        let built = policers.iter().filter(|_| has_policer).map(|policing| policing.as_ref().map(|policing| policing.policer.clone()));
         let setup = PortSetup {
             rate: self.rate.value,
             overhead: self.overhead,
             classifier: classifier?,
-            policers: policers.iter().map(|policing| policing.as_ref().map(|policing| policing.policer.clone())).collect(),
-            aqms: built,
+            policers: built.collect(),
+            aqms: Vec::new(),
             seed: 0,
-            buffer: buffers.manager.clone()?,
+            buffer: buffers.manager.take()?,
             scheduler: (),
             packet_limit: buffers.packet_limit,
             longest_frame: self.longest_frame as u32,
@@ -301,7 +316,7 @@ impl<'a> Resolution<'a> {
             // These bounds are those of the packet scheduler at one rate.
             policy.bounds.clear();
             let none = Guarantee::None(reason);
-            policy.classes.iter_mut().for_each(|class| class.guarantee = none.clone());
+            Arc::make_mut(&mut policy.classes).iter_mut().for_each(|class| class.guarantee = none.clone());
         }
         Some(Policy { adapter, ..policy })
     }
@@ -362,7 +377,7 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn tree(&mut self, policers: &[Option<Policing>]) -> Option<Tree> {
+    fn tree(&mut self, policers: &[Option<Box<Policing>>]) -> Option<Tree> {
         let parents = find_parents(&self.table.group, &self.table.class, self.findings)?;
         let root = Choice::of(&self.table.scheduler, &self.table.dwcs, &self.table.intserv);
         let mut groups = Vec::new();
@@ -370,11 +385,11 @@ impl<'a> Resolution<'a> {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
             groups.push((Given { parent, shape, ..Given::of(table.keys()) }, Choice::of(&table.scheduler, &table.dwcs, &table.intserv)));
         }
-        let mut classes = Vec::new();
+        let mut classes = Vec::with_capacity(self.table.class.len() + 1);
         for ((table, parent), police) in self.table.class.iter().zip(parents.of_classes).zip(policers) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
             let given = Given { parent, shape, ..Given::of(table.keys()) };
-            let admits = police.as_ref().and_then(of_policer).and_then(Result::ok);
+            let admits = police.as_deref().and_then(of_policer).and_then(Result::ok);
             let marks = police.is_some() && admits.is_none();
             classes.push(Leaf { admits, marks, ..self.leaf(table, given) });
         }
@@ -445,9 +460,9 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn policers(&mut self) -> Vec<Option<Policing>> {
+    fn policers(&mut self) -> Vec<Option<Box<Policing>>> {
         let tables = self.table.class.iter().map(|class| class.police.as_ref());
-        tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings))).collect()
+        tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings).map(Box::new))).collect()
     }
 
     fn promise(&mut self, class: &ClassTable, index: usize, tree: &Tree) -> Option<Promise> {
@@ -472,7 +487,7 @@ impl<'a> Resolution<'a> {
         tree: &Tree,
         buffers: Buffers,
         (setup, parts): (PortSetup<()>, Parts),
-        rules: impl Iterator<Item = (Option<Policing>, Option<QueueManagement>)>,
+        rules: impl Iterator<Item = (Option<Box<Policing>>, Option<Arc<QueueManagement>>)>,
         limits: Vec<Option<Limit>>,
         promises: Vec<Option<Promise>>,
     ) -> Policy {
@@ -519,7 +534,7 @@ impl<'a> Resolution<'a> {
             packet_limit: setup.packet_limit,
             buffer: buffers.shared,
             scheduler: tree.root.kind,
-            classes: classes.collect(),
+            classes: Arc::new(classes.collect()),
             partitions: buffers.partitions,
             groups: groups.collect(),
             bounds: tree.bounds(),
@@ -527,7 +542,6 @@ impl<'a> Resolution<'a> {
             starvation: tree.remark_on_starvation(),
             parts: Arc::new(parts),
             setup: Arc::new(setup),
-            nodes: Arc::new(tree.node_names()),
             continued: Vec::new(),
         }
     }

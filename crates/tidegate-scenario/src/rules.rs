@@ -3,6 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::document::{ClassTable, RuleTable};
 use crate::header;
+use crate::tree::Leaf;
 use crate::value::{At, Block};
 use std::net::IpAddr;
 use tidegate_core::classifier::{ClassRules, Classifier, ClassifierError, CodePoints, PortRange, Prefix, Rule, RuleProblem, Spread};
@@ -10,20 +11,15 @@ use tidegate_core::classifier::{ClassRules, Classifier, ClassifierError, CodePoi
 /// The seed of the hash that spreads packets over queues. It is fixed, so the same file gives the same results.
 const HASH_SEED: u64 = 0x7469_6465_6761_7465;
 
-/// Builds the classifier. `queues` has the number of queues of each class, including an added one.
-pub(crate) fn classifier(
-    tables: &[Block<ClassTable>],
-    names: &[String],
-    queues: &[u32],
-    findings: &mut Vec<Diagnostic>,
-) -> Option<Classifier> {
+/// Builds the classifier of the classes of a tree, which may have one that is added.
+pub(crate) fn classifier(tables: &[Block<ClassTable>], leaves: &[Leaf], findings: &mut Vec<Diagnostic>) -> Option<Classifier> {
     let rules = |class: usize| tables.get(class).and_then(|table| table.rules.as_ref());
-    let mut classes = Vec::with_capacity(names.len());
-    for (class, (name, &queues)) in names.iter().zip(queues).enumerate() {
+    let name = |class: usize| &leaves[class].given.name;
+    let of_class = |(class, leaf): (usize, &Leaf)| {
         let rules = rules(class).map_or(Vec::new(), |rules| rules.value.iter().map(|rule| convert(rule)).collect());
-        classes.push(ClassRules { name: name.clone(), queues, rules });
-    }
-    let error = match Classifier::new(classes, HASH_SEED) {
+        ClassRules { name: leaf.given.name.clone(), queues: leaf.queues, rules }
+    };
+    let error = match Classifier::of(leaves.iter().enumerate().map(of_class), HASH_SEED) {
         Ok(classifier) => return Some(spread(classifier, tables)),
         Err(error) => error,
     };
@@ -31,17 +27,18 @@ pub(crate) fn classifier(
     findings.push(match error {
         ClassifierError::Rule { class, rule, problem } => {
             let table = place(class, rule)?;
-            Diagnostic::error(at_fault(table, problem), format!("a rule of class `{}`: {problem}", names[class]))
+            Diagnostic::error(at_fault(table, problem), format!("a rule of class `{}`: {problem}", name(class)))
         }
         ClassifierError::Shadowed { class, rule, by_class, by_rule } => {
             let (Some(table), Some(earlier)) = (place(class, rule), place(by_class, by_rule)) else { return None };
             let only = rules(class).is_some_and(|rules| rules.value.len() == 1);
             let problem = if only && class != by_class {
-                format!("class `{}` can never be served: whatever it matches, class `{}` takes first", names[class], names[by_class])
+                format!("class `{}` can never be served: whatever it matches, class `{}` takes first", name(class), name(by_class))
             } else {
                 format!(
                     "this rule of class `{}` can never match: an earlier rule of class `{}` takes all of it",
-                    names[class], names[by_class]
+                    name(class),
+                    name(by_class)
                 )
             };
             let finding = table.error(problem).context(earlier.span.clone(), "this rule comes first");
@@ -64,7 +61,7 @@ fn spread(mut classifier: Classifier, tables: &[Block<ClassTable>]) -> Classifie
 
 /// The rule in the core's form.
 fn convert(table: &RuleTable) -> Rule {
-    fn number<const MIN: u64, const MAX: u64, T: TryFrom<u64>>(at: &Option<At<crate::value::Whole<MIN, MAX>>>) -> Option<T> {
+    fn number<const MIN: u64, const MAX: u64, T: TryFrom<u64>>(at: &Option<Box<At<crate::value::Whole<MIN, MAX>>>>) -> Option<T> {
         at.as_ref().and_then(|at| T::try_from(at.value.0).ok())
     }
     Rule {

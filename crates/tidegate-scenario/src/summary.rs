@@ -210,7 +210,7 @@ fn room(policy: &Policy, class: &Class) -> [String; 4] {
     let partition = class.partition.map(|partition| &policy.partitions[partition]);
     let own = partition.filter(|partition| partition.owner == Owner::Class);
     let named = partition.filter(|partition| partition.owner == Owner::Policy).map(|partition| format!("in {}", partition.name));
-    [limit, own_buffer(own), named.unwrap_or_default(), class.aqm.as_ref().map_or(String::new(), managed)]
+    [limit, own_buffer(own), named.unwrap_or_default(), class.aqm.as_deref().map_or(String::new(), managed)]
 }
 
 fn class_remarks(policy: &Policy, class: &Class) -> String {

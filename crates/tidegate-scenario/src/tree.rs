@@ -20,8 +20,8 @@ mod services;
 mod shares;
 mod slots;
 
-pub(crate) use members::{Choice, Given, Leaf, Tree, uses};
-use members::{Member, PARAMETERS, chosen, slot};
+pub(crate) use members::{Choice, Given, Leaf, Member, Tree, uses};
+use members::{PARAMETERS, chosen, slot};
 pub(crate) use parents::find_parents;
 pub(crate) use parts::{Parts, Refused};
 
@@ -189,13 +189,6 @@ impl Tree {
     /// The guarantee of a group while anything below it may be sent.
     pub fn group_guarantee(&self, group: usize) -> &Guarantee {
         &self.group_guarantees[group]
-    }
-
-    /// The names of the nodes, in the order in which the hierarchy has them: the link, groups, classes of several queues.
-    pub fn node_names(&self) -> Vec<String> {
-        let groups = self.order.iter().map(|&group| format!("group {}", self.groups[group].0.name));
-        let classes = self.classes.iter().filter(|class| class.has_node()).map(|class| format!("class {}", class.given.name));
-        std::iter::once(String::new()).chain(groups).chain(classes).collect()
     }
 
     /// What a scheduler refuses of the parts of a tree without errors.

@@ -539,7 +539,8 @@ mod tests;
 #[derive(Clone, Debug)]
 pub enum Or<V, T> {
     Value(V),
-    Table(T),
+    /// Tables are rarer, and larger.
+    Table(Box<T>),
 }
 
 impl<'de, V: Leaf, T: Deserialize<'de>> Deserialize<'de> for Or<V, T> {
@@ -554,7 +555,7 @@ impl<'de, V: Leaf, T: Deserialize<'de>> Deserialize<'de> for Or<V, T> {
                 V::read(&Scalar::Text(text.into())).map(Or::Value).map_err(E::custom)
             }
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Or<V, T>, M::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Or::Table)
+                T::deserialize(MapAccessDeserializer::new(map)).map(|table| Or::Table(Box::new(table)))
             }
         }
         deserializer.deserialize_any(Either(PhantomData))

@@ -21,7 +21,7 @@ fn guaranteed(policy: &Policy, class: usize) -> u64 {
 
 fn class_of(policy: &Policy, header: &Header) -> String {
     let classifier = policy.setup().classifier;
-    classifier.classes()[classifier.class_of(classifier.classify(header))].name.clone()
+    classifier.classes()[classifier.class_of(classifier.classify(header))].name.to_string()
 }
 
 fn udp(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), dscp: u8) -> Header {

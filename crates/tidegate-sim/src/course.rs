@@ -49,7 +49,7 @@ impl Course {
     /// [`Problem`] for a change that packets under way cannot follow.
     pub(crate) fn of(network: &Network, changes: &[NetworkChange]) -> Result<Course, Problem> {
         let routes = Routes::of(network);
-        let names = |link: &Link| link.port.classifier.classes().iter().map(|class| class.name.clone()).collect::<Vec<_>>();
+        let names = |link: &Link| link.port.classifier.classes().iter().map(|class| class.name.to_string()).collect::<Vec<_>>();
         let mut classes: Vec<Vec<String>> = network.links.iter().map(names).collect();
         let mut phases = Vec::new();
         if changes.is_empty() {

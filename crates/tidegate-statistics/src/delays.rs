@@ -27,6 +27,11 @@ pub struct Delays {
 }
 
 impl Delays {
+    /// With coarse histograms ([`Histogram::coarse`]).
+    pub fn coarse() -> Delays {
+        Delays { histogram: Histogram::coarse(), previous: None, jitter: CoarseHistogram::coarse() }
+    }
+
     /// Records the delay of the next packet of the stream.
     pub fn record(&mut self, delay: Duration) {
         self.histogram.record(delay.picoseconds());

@@ -1,7 +1,7 @@
 //! Delays as a histogram whose buckets grow with the value.
 //!
 //! **Law.** A quantile is at least the true one, and at most 1/128 (0.8 %) and one nanosecond above it; 1/32 (3 %) in a coarse histogram. Mean and
-//! maximum are exact. With a constant part, such as the propagation of a path, the 1/128 is of the rest.
+//! maximum are exact. One made by [`Buckets::coarse`] has an eighth of the buckets, and errs by eight times as much. With a constant part, such as the propagation of a path, the 1/128 is of the rest.
 //!
 //! **State.** A value is counted in units of 1024 ps; each power of two is divided into 128 buckets, or 32. Memory covers the range from the least
 //! to the greatest value: 1 kB per power of two, or 256 bytes. It starts at 128 bytes and is at most twice what is needed.
@@ -12,6 +12,8 @@
 const BLOCK: usize = 16;
 /// Bits of picoseconds below the unit.
 const UNIT: u32 = 10;
+/// By how many powers of two the buckets of a coarse histogram are wider.
+const COARSER: u32 = 3;
 
 /// A histogram of durations in picoseconds, fine enough for delays.
 ///
@@ -41,6 +43,8 @@ pub struct Buckets<const FINE: u32> {
     maximum: u64,
     /// The part common to all durations. Buckets, sum and maximum count the rest.
     constant: u64,
+    /// By how many powers of two the buckets are wider.
+    coarser: u32,
 }
 
 impl<const FINE: u32> Buckets<FINE> {
@@ -58,6 +62,25 @@ impl<const FINE: u32> Buckets<FINE> {
         Buckets { constant, ..Buckets::default() }
     }
 
+    /// With an eighth of the buckets, each eight times as wide.
+    ///
+    /// ```
+    /// use tidegate_statistics::Histogram;
+    /// let mut delays = Histogram::coarse();
+    /// (1..=100).for_each(|milliseconds| delays.record(milliseconds * 1_000_000_000));
+    /// assert!((50e-3..53.2e-3).contains(&delays.quantile(0.5).unwrap()));
+    /// assert_eq!(delays.mean(), Some(50.5e-3));
+    /// ```
+    pub fn coarse() -> Buckets<FINE> {
+        Buckets { coarser: COARSER, ..Buckets::default() }
+    }
+
+    /// The binary logarithm of the number of buckets for each power of two.
+    #[inline]
+    fn fine(&self) -> u32 {
+        FINE - self.coarser
+    }
+
     /// Counts a duration of `value` picoseconds.
     #[inline]
     pub fn record(&mut self, value: u64) {
@@ -69,7 +92,7 @@ impl<const FINE: u32> Buckets<FINE> {
     pub fn record_times(&mut self, value: u64, times: u64) {
         debug_assert!(value >= self.constant, "{value} is below the constant part, {}", self.constant);
         let value = value.saturating_sub(self.constant);
-        let bucket = bucket_of::<FINE>(value);
+        let bucket = bucket_of(self.fine(), value);
         let index = bucket.wrapping_sub(self.base);
         if index >= self.counts.len() {
             self.widen(bucket);
@@ -82,15 +105,16 @@ impl<const FINE: u32> Buckets<FINE> {
     /// Adds everything that `other` has counted.
     ///
     /// # Panics
-    /// If both have counted something, above different constants.
+    /// If both have counted something, above different constants or in buckets of different widths.
     pub fn merge(&mut self, other: &Buckets<FINE>) {
         if other.is_empty() {
             return;
         }
         if self.is_empty() {
-            self.constant = other.constant;
+            (self.constant, self.coarser) = (other.constant, other.coarser);
         }
-        assert_eq!(self.constant, other.constant, "durations above the same constant are merged");
+        let same = (self.constant, self.coarser) == (other.constant, other.coarser);
+        assert!(same, "durations above the same constant, in buckets of the same width, are merged");
         for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let bucket = other.base + index;
             self.widen(bucket);
@@ -128,7 +152,7 @@ impl<const FINE: u32> Buckets<FINE> {
         for (bucket, count) in self.buckets() {
             below += count;
             if below >= rank {
-                return Some(seconds(self.constant + upper_end::<FINE>(bucket).min(self.maximum)));
+                return Some(seconds(self.constant + upper_end(self.fine(), bucket).min(self.maximum)));
             }
         }
         None
@@ -140,7 +164,7 @@ impl<const FINE: u32> Buckets<FINE> {
         if limit >= self.maximum {
             return 0.0;
         }
-        let beyond: u64 = self.buckets().filter(|&(bucket, _)| upper_end::<FINE>(bucket) > limit).map(|(_, count)| count).sum();
+        let beyond: u64 = self.buckets().filter(|&(bucket, _)| upper_end(self.fine(), bucket) > limit).map(|(_, count)| count).sum();
         beyond as f64 / self.count() as f64
     }
 
@@ -152,11 +176,11 @@ impl<const FINE: u32> Buckets<FINE> {
         let mut beyond = all;
         for (bucket, count) in self.buckets() {
             if durations.is_empty() {
-                durations.push(seconds(self.constant + lower_end::<FINE>(bucket)));
+                durations.push(seconds(self.constant + lower_end(self.fine(), bucket)));
                 shares.push(1.0);
             }
             beyond -= count;
-            durations.push(seconds(self.constant + upper_end::<FINE>(bucket).min(self.maximum)));
+            durations.push(seconds(self.constant + upper_end(self.fine(), bucket).min(self.maximum)));
             shares.push(beyond as f64 / all as f64);
         }
         (durations, shares)
@@ -188,21 +212,25 @@ impl<const FINE: u32> Buckets<FINE> {
 /// Two are equal if they have counted the same.
 impl<const FINE: u32> PartialEq for Buckets<FINE> {
     fn eq(&self, other: &Buckets<FINE>) -> bool {
-        self.constant == other.constant && self.sum == other.sum && self.maximum == other.maximum && self.buckets().eq(other.buckets())
+        self.constant == other.constant
+            && self.coarser == other.coarser
+            && self.sum == other.sum
+            && self.maximum == other.maximum
+            && self.buckets().eq(other.buckets())
     }
 }
 
 #[inline]
-fn bucket_of<const FINE: u32>(value: u64) -> usize {
+fn bucket_of(fine: u32, value: u64) -> usize {
     let value = value >> UNIT;
-    // Below 2^FINE a bucket is one unit; the first power above it continues in steps of one.
-    let shift = (63 - (value | ((1 << FINE) - 1)).leading_zeros()).saturating_sub(FINE - 1).saturating_sub(1);
-    ((shift as usize) << FINE) + (value >> shift) as usize
+    // Below 2^fine a bucket is one unit; the first power above it continues in steps of one.
+    let shift = (63 - (value | ((1 << fine) - 1)).leading_zeros()).saturating_sub(fine - 1).saturating_sub(1);
+    ((shift as usize) << fine) + (value >> shift) as usize
 }
 
 /// The least value of a bucket.
-fn lower_end<const FINE: u32>(bucket: usize) -> u64 {
-    let buckets = 1 << FINE;
+fn lower_end(fine: u32, bucket: usize) -> u64 {
+    let buckets = 1 << fine;
     if bucket < 2 * buckets {
         return (bucket as u64) << UNIT;
     }
@@ -211,8 +239,8 @@ fn lower_end<const FINE: u32>(bucket: usize) -> u64 {
 }
 
 /// The greatest value of a bucket.
-fn upper_end<const FINE: u32>(bucket: usize) -> u64 {
-    lower_end::<FINE>(bucket + 1).wrapping_sub(1)
+fn upper_end(fine: u32, bucket: usize) -> u64 {
+    lower_end(fine, bucket + 1).wrapping_sub(1)
 }
 
 fn seconds(picoseconds: u64) -> f64 {

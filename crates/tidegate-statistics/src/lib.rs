@@ -18,7 +18,7 @@ mod timeline;
 pub use delays::Delays;
 pub use histogram::{Buckets, CoarseHistogram, Histogram};
 pub use recent_delays::{RecentDelays, Window};
-pub use recorder::{ClassRecord, ExpectedClasses, PortRecorder};
+pub use recorder::{ClassCourse, ClassRecord, ExpectedClasses, PortRecorder};
 pub use space_saving::{Heavy, SpaceSaving};
 pub use stage_trace::{StageRecord, StageTrace, StageTraceError};
 pub use timeline::Timeline;

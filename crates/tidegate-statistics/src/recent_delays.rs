@@ -1,11 +1,13 @@
 //! The delays of the last second and of the last minute of one stream: a histogram that forgets.
 //!
-//! **Law.** A quantile is at least the true one of the packets in its window, and at most 1/16 (6.3 %) and 1.05 us above it; the maximum is exact.
+//! **Law.** A quantile is at least the true one of the packets in its window, and at most 1/16 (6.3 %) and 1.05 us above it; 1/4 if it is
+//! coarse ([`RecentDelays::coarse`]). The maximum is exact.
 //! The last second is the latest complete one. The last minute is the six latest complete stretches of ten seconds and what has followed, 60 to 70 s.
 //!
 //! **Source.** The buckets are those of an HDR histogram (G. Tene); the ring of stretches is the basic window of Zhu and Shasha, VLDB 2002.
 //!
-//! **State.** 36 bytes per bucket, 16 buckets per power of two from the least delay to the greatest, and 112 bytes: 3.9 kB for delays from 1 to 64 ms.
+//! **State.** 36 bytes per bucket, 16 buckets per power of two from the least delay to the greatest, and 120 bytes: 3.9 kB for delays from 1 to 64 ms,
+//! or 1.1 kB if it is coarse, with 4 buckets per power of two.
 //!
 //! **Cost.** Per packet one leading-zeros count and one increment. At the first packet of a second one pass over the buckets.
 
@@ -25,6 +27,8 @@ const STRETCH_SECONDS: u64 = 10;
 const UNIT: u32 = 20;
 /// The binary logarithm of the number of buckets per power of two.
 const FINE: u32 = 4;
+/// By how many powers of two the buckets of a coarse one are wider.
+const COARSER: u32 = 2;
 /// Buckets that are allocated at a time.
 const BLOCK: usize = 8;
 
@@ -60,9 +64,21 @@ pub struct RecentDelays {
     counts: Vec<[u32; COUNTS]>,
     /// The greatest delays in picoseconds.
     maxima: [u64; COUNTS],
+    /// By how many powers of two the buckets are wider.
+    coarser: u32,
 }
 
 impl RecentDelays {
+    /// With a quarter of the buckets.
+    pub fn coarse() -> RecentDelays {
+        RecentDelays { coarser: COARSER, ..RecentDelays::default() }
+    }
+
+    #[inline]
+    fn fine(&self) -> u32 {
+        FINE - self.coarser
+    }
+
     /// Records the delay of a packet in the second of this number. Seconds do not decrease; an earlier one counts as the current one.
     #[inline]
     pub fn record(&mut self, second: u64, delay: Duration) {
@@ -70,7 +86,7 @@ impl RecentDelays {
             self.advance(second);
         }
         let delay = delay.picoseconds();
-        let bucket = bucket_of(delay);
+        let bucket = bucket_of(self.fine(), delay);
         if bucket.wrapping_sub(self.base) >= self.counts.len() {
             self.widen(bucket);
         }
@@ -115,7 +131,7 @@ impl RecentDelays {
         for (bucket, counts) in self.counts.iter().enumerate() {
             below += count_in(counts, window);
             if below >= rank {
-                return Some(seconds(upper_end(self.base + bucket).min(self.maximum(window))));
+                return Some(seconds(upper_end(self.fine(), self.base + bucket).min(self.maximum(window))));
             }
         }
         None
@@ -159,18 +175,18 @@ fn count_in(counts: &[u32; COUNTS], window: Window) -> u64 {
 }
 
 #[inline]
-fn bucket_of(delay: u64) -> usize {
+fn bucket_of(fine: u32, delay: u64) -> usize {
     let value = delay >> UNIT;
-    // Below 2^FINE a bucket is one unit; the first power above it continues in steps of one.
-    let shift = (63 - (value | ((1 << FINE) - 1)).leading_zeros()).saturating_sub(FINE);
-    ((shift as usize) << FINE) + (value >> shift) as usize
+    // Below 2^fine a bucket is one unit; the first power above it continues in steps of one.
+    let shift = (63 - (value | ((1 << fine) - 1)).leading_zeros()).saturating_sub(fine);
+    ((shift as usize) << fine) + (value >> shift) as usize
 }
 
 /// The greatest delay of a bucket.
-fn upper_end(bucket: usize) -> u64 {
-    let buckets = 1 << FINE;
+fn upper_end(fine: u32, bucket: usize) -> u64 {
+    let buckets = 1 << fine;
     let next = bucket + 1;
-    let (shift, value) = if next < 2 * buckets { (0, next) } else { ((next >> FINE) - 1, next - (((next >> FINE) - 1) << FINE)) };
+    let (shift, value) = if next < 2 * buckets { (0, next) } else { ((next >> fine) - 1, next - (((next >> fine) - 1) << fine)) };
     // The last bucket ends with the range.
     u64::try_from((value as u128) << (shift as u32 + UNIT)).unwrap_or(0).wrapping_sub(1)
 }

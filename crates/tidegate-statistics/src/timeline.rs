@@ -2,7 +2,7 @@
 
 use tidegate_core::units::PICOSECONDS_PER_SECOND;
 
-/// A quantity over elapsed time, in at most [`Timeline::BINS`] bins. When a run outgrows them, neighbours merge and the width doubles,
+/// A quantity over elapsed time, in at most [`Timeline::BINS`] bins unless fewer are asked for. When a run outgrows them, neighbours merge and the width doubles,
 /// so a second and a decade both fit, each with the resolution a plot can show.
 ///
 /// ```
@@ -16,11 +16,13 @@ use tidegate_core::units::PICOSECONDS_PER_SECOND;
 pub struct Timeline {
     width: u128,
     bins: Vec<f64>,
+    /// The most bins.
+    most: usize,
     merge: fn(f64, f64) -> f64,
 }
 
 impl Timeline {
-    /// The most bins kept.
+    /// The most bins kept of any.
     pub const BINS: usize = 2048;
 
     /// A time line that adds up what falls into a bin; bins start `width` picoseconds wide.
@@ -34,12 +36,18 @@ impl Timeline {
     }
 
     fn new(width: u64, merge: fn(f64, f64) -> f64) -> Timeline {
-        Timeline { width: u128::from(width.max(1)), bins: Vec::new(), merge }
+        Timeline { width: u128::from(width.max(1)), bins: Vec::new(), most: Timeline::BINS, merge }
+    }
+
+    /// The same with at most this many bins, at least 2.
+    #[must_use]
+    pub fn with_bins(self, most: usize) -> Timeline {
+        Timeline { most: most.clamp(2, Timeline::BINS), ..self }
     }
 
     /// Adds `value` at `elapsed` picoseconds after the start.
     pub fn add(&mut self, elapsed: u128, value: f64) {
-        while elapsed / self.width >= Timeline::BINS as u128 {
+        while elapsed / self.width >= self.most as u128 {
             self.width *= 2;
             // In place, so that the packets that a recorder observes do not wait for memory.
             for bin in 0..self.bins.len().div_ceil(2) {
@@ -50,7 +58,7 @@ impl Timeline {
             self.bins.truncate(self.bins.len().div_ceil(2));
         }
         if self.bins.capacity() == 0 {
-            self.bins.reserve_exact(Timeline::BINS);
+            self.bins.reserve_exact(self.most);
         }
         let bin = (elapsed / self.width) as usize;
         if bin >= self.bins.len() {

@@ -129,7 +129,7 @@ impl<T> AdapterPort<T> {
             return self.drop_frame(now, packet, DropReason::Oversize, observer);
         }
         let cells = self.encapsulation.cells_of(length);
-        if let Some(policer) = &mut self.policers[self.class_of[queue.index()]] {
+        if let Some(Some(policer)) = self.policers.get_mut(self.class_of[queue.index()]) {
             match policer.police(now, cells * CELL, colour) {
                 Verdict::Conform => {}
                 Verdict::Mark(colour) => {

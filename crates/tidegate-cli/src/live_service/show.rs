@@ -24,7 +24,7 @@ impl Service {
         if lock(&self.samples)[1].at.elapsed() < INTERVAL {
             return;
         }
-        let sent = |index| self.control.classes(index).map(|classes| classes.iter().map(|class| class.sent.bytes).collect());
+        let sent = |index| self.control.sent_bytes(index);
         if let Ok(sent) = self.directions().map(sent).collect() {
             let mut samples = lock(&self.samples);
             samples.swap(0, 1);
@@ -60,12 +60,12 @@ impl Service {
             let delays = self.control.delays(index, chosen.iter().map(|(number, _)| *number).collect()).map_err(refused)?;
             let state = lock(&self.state);
             let policy = &state.running.policies[index];
-            let present: HashMap<&str, usize> = policy.classes.iter().map(|class| class.name.as_str()).zip(0..).collect();
+            let present: HashMap<&str, usize> = policy.classes.iter().map(|class| &*class.name).zip(0..).collect();
             let status = |((number, rate_bps), delays): (&(usize, f64), &ClassDelays)| {
                 let class = &classes[*number];
-                let place = present.get(class.name.as_str());
+                let place = present.get(&*class.name);
                 ClassStatus {
-                    name: class.name.clone(),
+                    name: class.name.to_string(),
                     present: place.is_some(),
                     rate_bps: *rate_bps,
                     offered: amount(class.offered),
@@ -93,20 +93,20 @@ impl Service {
         let mut directions = Vec::new();
         for index in self.directions() {
             let volumes = self.control.classes(index).map_err(refused)?;
-            let volumes: HashMap<&str, &ClassVolumes> = volumes.iter().map(|class| (class.name.as_str(), class)).collect();
+            let volumes: HashMap<&str, &ClassVolumes> = volumes.iter().map(|class| (&*class.name, class)).collect();
             // No change comes between, by which classes would have other numbers.
             let state = lock(&self.state);
             let policy = &state.running.policies[index];
-            let queued = |place: usize| volumes.get(policy.classes[place].name.as_str()).map_or(0, |class| class.queued().bytes);
+            let queued = |place: usize| volumes.get(&*policy.classes[place].name).map_or(0, |class| class.queued().bytes);
             let mut places: Vec<usize> = (0..policy.classes.len()).filter(|&place| wanted(asked, &policy.classes[place].name)).collect();
             places.sort_by_key(|&place| std::cmp::Reverse(queued(place)));
             let left_out = cut(&mut places, asked);
             let queues = self.control.queues(index, places.clone()).map_err(refused)?;
             let classes = places.iter().zip(queues).map(|(&place, queues)| {
                 let class = &policy.classes[place];
-                let volumes = volumes.get(class.name.as_str());
+                let volumes = volumes.get(&*class.name);
                 QueueStatus {
-                    class: class.name.clone(),
+                    class: class.name.to_string(),
                     queues: queues.queues,
                     backlogged: queues.backlogged,
                     packets: queues.packets,
@@ -136,7 +136,7 @@ impl Service {
             let over_s = seconds(talkers.over);
             let mut flows = Vec::new();
             for heavy in talkers.flows.heaviest() {
-                let class = names.get(heavy.value as usize).map_or(String::new(), |class| class.name.clone());
+                let class = names.get(heavy.value as usize).map_or(String::new(), |class| class.name.to_string());
                 if !wanted(asked, &class) {
                     continue;
                 }
@@ -171,7 +171,7 @@ impl Service {
             let hits = self.control.hits(index).map_err(refused)?;
             let policy = &state.running.policies[index];
             let status = |((class, rule), hits): ((usize, String), &u64)| RuleStatus {
-                class: policy.classes[class].name.clone(),
+                class: policy.classes[class].name.to_string(),
                 rule,
                 hits: *hits,
             };
@@ -194,14 +194,14 @@ impl Service {
             for header in &headers {
                 let found = explain::met(policy, header);
                 let class = &policy.classes[found.class];
-                let number = classes.iter().position(|volumes| volumes.name == class.name);
+                let number = classes.iter().position(|volumes| *volumes.name == *class.name);
                 let delays = self.control.delays(index, number.into_iter().collect()).map_err(refused)?;
                 let [from, to] = self.way(index);
                 packets.push(Met {
                     from,
                     to,
                     packet: explain::print_header(header),
-                    class: class.name.clone(),
+                    class: class.name.to_string(),
                     rule: found.rule,
                     queue: [found.queue, class.queues],
                     groups: found.groups,

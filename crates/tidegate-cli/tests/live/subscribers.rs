@@ -1,10 +1,16 @@
-//! A list of subscribers: it travels with the policy file through the control socket, and a hang-up reads it again.
+//! A list of subscribers: it travels with the policy file through the control socket, and a hang-up reads it again. Thousands are carried and reported.
+//!
+//! `TIDEGATE_SUBSCRIBERS=100000 TIDEGATE_ACTIVE=4000 cargo test --release -p tidegate-cli --test live thousands -- --nocapture` prints the time until
+//! packets are carried, the peak of memory, and the time of the report at the end.
 
-use crate::command::{Live, pings_pass};
+use crate::command::{Live, notes, pings_pass};
 use crate::control::{refused, said, told};
-use crate::topology::Topology;
+use crate::topology::{Place, Topology, eventually};
+use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::{Duration, Instant};
 
 const POLICY: &str = r#"
 include = ["plans.toml"]
@@ -96,4 +102,79 @@ fn a_list_is_sent_with_the_file_and_read_again_at_a_hang_up() {
     assert_eq!(told(&socket, &["status"])["status"]["directions"][0]["classes"], 300);
     live.signal(libc::SIGTERM);
     assert_eq!(live.wait().code, Some(0));
+}
+
+/// How many there are, and how many of them send, without the variables of the environment.
+const USUAL: [u32; 2] = [1500, 100];
+
+/// The longest wait for a bridge of this many subscribers, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn number(variable: &str, usual: u32) -> u32 {
+    std::env::var(variable).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
+}
+
+/// The address of a subscriber.
+fn address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(0x0a80_0000 + number)
+}
+
+/// The memory of a process in MB: at present, and the most that it has had.
+fn memory(process: u32) -> [u64; 2] {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("the process runs");
+    let of = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a line of memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1000
+    };
+    [of("VmRSS:"), of("VmHWM:")]
+}
+
+#[test]
+fn thousands_are_carried_and_those_that_sent_are_reported() {
+    let [subscribers, active] = [number("TIDEGATE_SUBSCRIBERS", USUAL[0]), number("TIDEGATE_ACTIVE", USUAL[1])];
+    let folder = tempfile::tempdir().unwrap();
+    let [socket, policy, list] = ["control", "isp.toml", "list.csv"].map(|name| folder.path().join(name));
+    fs::write(&policy, POLICY.replace("include = [\"plans.toml\"]", "").replace("1 Gbit/s", "100 Gbit/s") + PLANS).unwrap();
+    let rows = (0..subscribers)
+        .map(|number| format!("house {number},{} 2001:db8:{:x}:{:x}::/64,plan\n", address(number), number >> 16, number & 0xffff));
+    fs::write(&list, "id,addresses,plan\n".to_owned() + &rows.collect::<String>()).unwrap();
+    let topology = Topology::new();
+    topology.within(Place::Host1, "ip route add local 10.128.0.0/9 dev lo");
+
+    let started = Instant::now();
+    let mut live = Live::start_policy(&topology, &policy, &format!("--in tgb --out tgc --json --control {}", socket.display()));
+    live.log_within(PATIENCE, "carrying packets");
+    let [now, peak] = memory(live.id());
+    println!("{subscribers} subscribers: packets are carried after {:.2} s; {now} MB, at most {peak} MB", started.elapsed().as_secs_f64());
+    pings_pass(&topology);
+    topology.call(Place::Host1, move || {
+        for number in 0..active {
+            let socket = UdpSocket::bind((address(number), 0)).expect("every address of the route is this host's");
+            for _ in 0..3 {
+                socket.send_to(&[0; 100], "10.77.0.2:9").expect("a packet is sent");
+            }
+            // The rings of the bridge hold some thousand.
+            std::thread::sleep(Duration::from_micros(if number % 64 == 63 { 2000 } else { 0 }));
+        }
+    });
+    let sent = |directions: &Value| {
+        directions[0]["classes"].as_array().expect("classes").iter().filter(|class| class["sent"]["packets"] == 3).count()
+    };
+    eventually("the packets of all that send have passed", Duration::from_secs(30), || {
+        sent(&told(&socket, &["show", "classes"])["classes"]["directions"]) == active as usize
+    });
+    let [now, peak] = memory(live.id());
+    println!("{active} of them have sent: {now} MB, at most {peak} MB");
+
+    live.signal(libc::SIGINT);
+    let ended = live.wait();
+    println!("the report is there after {:.2} s", ended.elapsed.as_secs_f64());
+    assert_eq!(ended.code, Some(0), "{}", ended.log);
+    let report = ended.report();
+    let ports = report["runs"][0]["ports"].as_array().expect("ports");
+    let up = ports.iter().find(|port| port["name"] == "tgb > tgc").expect("the way up");
+    // Those that sent, and what is no subscriber's: the pings.
+    assert_eq!(up["classes"].as_array().expect("classes").len(), active as usize + 1);
+    let left_out = format!("tgb > tgc: no packet came for {} of {} classes, which are left out.", subscribers - active, subscribers + 1);
+    assert!(notes(&report).contains(&left_out), "{}", notes(&report));
 }

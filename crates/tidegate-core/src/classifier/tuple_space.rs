@@ -107,6 +107,10 @@ impl TupleSpace {
     pub(super) fn push(&mut self, rule: Rule, class: usize, index: usize) {
         let number = self.rules.len() as u32;
         let (mask, values, is_exact) = ternary(&rule);
+        // A rule is large, so the list grows by a quarter.
+        if self.rules.len() == self.rules.capacity() {
+            self.rules.reserve_exact(self.rules.len() / 4 + 4);
+        }
         self.rules.push(rule);
         self.places.push(Place { class: class as u32, index: index as u32, next: NO_RULE, is_exact });
         let before = match is_narrow(&mask) {

@@ -83,12 +83,13 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         let longest = self.datapath.overhead.wire_length(self.longest_frame);
         if let Some(new) = &mut policer {
             new.start(now);
-            if let Some(old) = &self.policers[class] {
+            if let Some(Some(old)) = self.policers.get(class) {
                 new.adopt(now, old, longest);
             }
+            self.policers.resize_with(self.classifier.classes().len(), || None);
             self.policing = true;
         }
-        core::mem::replace(&mut self.policers[class], policer)
+        self.policers.get_mut(class).and_then(|place| core::mem::replace(place, policer))
     }
 
     fn is_backlogged(&self, flow: Flow) -> bool {

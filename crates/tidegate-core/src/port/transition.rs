@@ -170,7 +170,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         for (policer, class) in new.policers.iter_mut().zip(&*classes) {
             let Some(policer) = policer else { continue };
             policer.start(now);
-            if let Some(old) = class.and_then(|class| self.policers[class].as_ref())
+            if let Some(old) = class.and_then(|class| self.policers.get(class)?.as_ref())
                 && !fault!(SwitchForgetsTokens)
             {
                 policer.adopt(now, old, longest);

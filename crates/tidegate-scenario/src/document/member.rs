@@ -25,7 +25,7 @@ pub struct MemberKeys<'a> {
     pub penalty: &'a Option<At<Whole<0, 4_294_967_295>>>,
     pub service_class: &'a Option<At<ServiceClassName>>,
     pub tolerance: &'a Option<At<Duration>>,
-    pub profile: &'a Option<Block<ProfileTable>>,
+    pub profile: &'a Option<Box<Block<ProfileTable>>>,
     pub shape: &'a Option<Block<ShapeTable>>,
 }
 
@@ -76,11 +76,11 @@ macro_rules! member {
             pub tolerance: Option<At<Duration>>,
             /// For `intserv` with `marks = "profile"`: the traffic that it has declared.
             #[schemars(extend("default" = "none"))]
-            pub profile: Option<Block<ProfileTable>>,
+            pub profile: Option<Box<Block<ProfileTable>>>,
             /// A buffer of its own, a partition: nothing else may use it, and it may use no other. A class belongs to its own, or to that of the innermost
             /// group that has one.
             #[schemars(extend("default" = "that of the group above, or the policy's", "examples" = [{ "manager": "selective-pushout", "limit": "60 kB" }]))]
-            pub buffer: Option<Block<BufferTable>>,
+            pub buffer: Option<Box<Block<BufferTable>>>,
         }
 
         impl $table {
@@ -112,12 +112,12 @@ member! {
         /// For `intserv` above: the number of calls that the class has room for, in place of `queues`. Each has a queue of its own, which the scheduler
         /// above serves as a member by itself, with the service and the rate that admission gives the call. Places that no `calls` use get best effort.
         #[schemars(extend("default" = "none: the class is for no calls", "examples" = [16]))]
-        pub places: Option<At<Whole<1, 65_536>>>,
+        pub places: Option<Box<At<Whole<1, 65_536>>>>,
         /// The time from arrival to the last bit sent that calls may use up here. A class with a budget is for `calls` alone: they are admitted
         /// while it is proven that no packet of any class with a budget waits longer. It has one queue directly below the link, under `fifo`,
         /// `strict-priority`, `edf`, `wf2q+`, `scfq`, `qfq`, `drr` or `wrr`, and a buffer in which no class without a budget is.
         #[schemars(extend("default" = "none: the class is for no calls", "examples" = ["5 ms"]))]
-        pub budget: Option<At<Duration>>,
+        pub budget: Option<Box<At<Duration>>>,
         /// The order of service among the queues of the class, if it has several.
         #[schemars(extend("default" = "drr; dual-queue with `spread = \"code-point\"`"))]
         pub queue_scheduler: Option<At<SchedulerName>>,
@@ -126,19 +126,19 @@ member! {
         pub spread: Option<At<SpreadName>>,
         /// For `queue_scheduler = "sparse-round-robin"` and `host-round-robin`: what a queue may send per turn, in bytes on the wire. A smaller one serves small packets sooner.
         #[schemars(extend("default" = "the longest frame, overhead included", "examples" = ["300 B"]))]
-        pub quantum: Option<At<Bytes>>,
+        pub quantum: Option<Box<At<Bytes>>>,
         /// The hosts that get equal shares, whatever the number of their flows. With `fq-codel` it chooses the `queue_scheduler`.
         #[schemars(extend("default" = "both with `queue_scheduler = \"host-round-robin\"`", "examples" = ["source"]))]
         pub host_fairness: Option<At<HostFairnessName>>,
         /// For `queue_scheduler = "dual-queue"`: what the classic queue gets while both are backlogged, in percent.
         #[schemars(extend("default" = 10))]
-        pub classic_share: Option<At<Whole<1, 50>>>,
+        pub classic_share: Option<Box<At<Whole<1, 50>>>>,
         /// Guaranteed rate on the wire, not above the shape of the class or of a group above it.
         #[schemars(extend("examples" = ["2 Mbit/s"]))]
         pub rate: Option<At<Rate>>,
         /// For `weighted-buffer-allocation`: the rate for which each queue of the class has its part of the buffer.
         #[schemars(extend("default" = "none", "examples" = ["2 Mbit/s"]))]
-        pub minimum_rate: Option<At<Rate>>,
+        pub minimum_rate: Option<Box<At<Rate>>>,
         /// The largest tolerable time from arrival to start of transmission, from which deadlines follow.
         #[schemars(extend("examples" = ["10 ms"]))]
         pub delay: Option<At<Duration>>,
@@ -151,7 +151,7 @@ member! {
         /// For `selective-pushout` and `selective-pushout-plus`: the bytes of the buffer that each queue of the class has to itself. A packet that would
         /// bring the queue beyond them counts as marked.
         #[schemars(extend("default" = "none: packets are marked by their colour alone", "examples" = ["30 kB"]))]
-        pub reserve: Option<At<Bytes>>,
+        pub reserve: Option<Box<At<Bytes>>>,
         /// What keeps its queues short (active queue management): the name of an algorithm, or a table with its parameters.
         #[schemars(extend("default" = "none: packets are dropped when the buffer is full", "examples" = ["fq-codel", { "kind": "codel", "target": "10 ms" }]))]
         pub aqm: Option<Block<Or<AqmName, AqmTable>>>,
@@ -160,20 +160,20 @@ member! {
         pub partition: Option<At<Name>>,
         /// The contract that arriving packets are held to: what is outside is dropped or marked.
         #[schemars(extend("default" = "none"))]
-        pub police: Option<Block<PoliceTable>>,
+        pub police: Option<Box<Block<PoliceTable>>>,
         /// The code points with which packets leave. Without it packets leave with those they came with, and the colours that policers give
         /// change nothing on the wire.
         #[schemars(extend("default" = "none", "examples" = [{ "dscp": "by-colour" }]))]
-        pub set: Option<Block<SetTable>>,
+        pub set: Option<Box<Block<SetTable>>>,
         /// The contract that leaving packets are delayed to keep.
         #[schemars(extend("default" = "none"))]
         pub shape: Option<Block<ShapeTable>>,
         /// With `cells`: the contract of each of the class's connections, one per queue.
         #[schemars(extend("default" = "none: up to the rate of the link, in priority 7", "examples" = [{ "peak_cell_rate": "15 Mbit/s" }]))]
-        pub contract: Option<Block<CellContractTable>>,
+        pub contract: Option<Box<Block<CellContractTable>>>,
         /// What the class is promised at this port; reports say whether it was kept.
         #[schemars(extend("default" = "none", "examples" = [{ "delay": "20 ms", "loss": "0.1 %" }]))]
-        pub promise: Option<Block<PromiseTable>>,
+        pub promise: Option<Box<Block<PromiseTable>>>,
     }
 }
 

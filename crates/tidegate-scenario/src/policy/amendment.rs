@@ -43,10 +43,10 @@ impl Policy {
             }
             let contract = |class: &Class| class.police.as_ref().map(|police| (police.kind, police.contract));
             if contract(class) != contract(old) {
-                amendment.policers.push((index, self.setup.policers[index].clone()));
+                amendment.policers.push((index, self.setup.policers.get(index).cloned().flatten()));
             }
             if class.aqm != old.aqm {
-                amendment.aqms.push((index, self.setup.aqms[index].clone()));
+                amendment.aqms.push((index, self.aqm(class)));
             }
         }
         amendment.remarks = (self.remarks() != before.remarks()).then(|| self.remarks().clone());

@@ -1,7 +1,16 @@
 //! A policy that follows another at a running port.
 
 use super::Policy;
+use crate::tree::Member;
 use std::collections::HashMap;
+
+/// What a node of the scheduling tree is called: the link, a group, or a class of several queues.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum NodeName<'a> {
+    Link,
+    Group(&'a str),
+    Class(&'a str),
+}
 
 impl Policy {
     /// Why a port that runs `before` cannot take this policy while it runs, and what to do instead.
@@ -33,7 +42,17 @@ impl Policy {
 
     /// Lets the port of this policy continue that of `before`: nodes of the scheduling tree that have the same name go on.
     pub(crate) fn continue_from(&mut self, before: &Policy) {
-        let places: HashMap<&str, usize> = before.nodes.iter().map(String::as_str).zip(0..).collect();
-        self.continued = self.nodes.iter().map(|node| places.get(node.as_str()).copied()).collect();
+        let places: HashMap<NodeName<'_>, usize> = before.nodes().zip(0..).collect();
+        let continued = self.nodes().map(|node| places.get(&node).copied()).collect();
+        self.continued = continued;
+    }
+
+    /// The names of the nodes of the scheduling tree.
+    fn nodes(&self) -> impl Iterator<Item = NodeName<'_>> {
+        self.parts.members.iter().map(|member| match *member {
+            None => NodeName::Link,
+            Some(Member::Group(group)) => NodeName::Group(&self.groups[group].name),
+            Some(Member::Class(class)) => NodeName::Class(&self.classes[class].name),
+        })
     }
 }

@@ -26,7 +26,9 @@ pub fn fair(table: &mut PolicyTable, at: &Span) {
     for class in &mut table.class {
         let name = match &table.ingress {
             None => Or::Value(AqmName::default()),
-            ingress => Or::Table(AqmTable { kind: here(AqmName::default(), at), ingress: ingress.clone(), ..AqmTable::default() }),
+            ingress => {
+                Or::Table(Box::new(AqmTable { kind: here(AqmName::default(), at), ingress: ingress.clone(), ..AqmTable::default() }))
+            }
         };
         class.value.aqm.get_or_insert(Block { value: name, span: at.clone() });
     }

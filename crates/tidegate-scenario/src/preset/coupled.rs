@@ -28,7 +28,7 @@ pub fn queues(policy: &mut PolicyTable) {
         class.value.queue_scheduler.get_or_insert(At { value: SchedulerName(SchedulerKind::DualQueue), span: at.clone() });
         if coupled.is_some() && class.partition.is_none() && !has_buffer {
             let rate = class.shape.as_ref().map_or(rate, |shape| shape.rate.value.min(rate));
-            let own = class.value.buffer.get_or_insert(Block { value: BufferTable::default(), span: at.clone() });
+            let own = class.value.buffer.get_or_insert_with(|| Box::new(Block { value: BufferTable::default(), span: at.clone() }));
             own.value.limit.get_or_insert(At { value: Limit::Bytes(size(rate, longest_frame, BUFFER)), span: at });
         }
     }

@@ -24,7 +24,7 @@ pub fn fair_queueing(policy: &mut PolicyTable) {
         // The buffer of the policy may do for all.
         if class.partition.is_none() && (class.buffer.is_some() || !is_shared) {
             let rate = class.shape.as_ref().map_or(rate, |shape| shape.rate.value.min(rate));
-            let own = Block { value: BufferTable::default(), span: at.clone() };
+            let own = Box::new(Block { value: BufferTable::default(), span: at.clone() });
             let buffer = class.value.buffer.get_or_insert(own);
             buffer.value.manager.get_or_insert(At { value: BufferName(BufferKind::FattestFlow), span: at.clone() });
             buffer.value.limit.get_or_insert(At { value: Limit::Bytes(size(rate, longest_frame, FAIR_BUFFER)), span: at });

@@ -225,7 +225,7 @@ impl Node<'_> {
                 );
                 return;
             }
-            self.table.class[member].value.reserve = Some(self.here(Bytes(share)));
+            self.table.class[member].value.reserve = Some(Box::new(self.here(Bytes(share))));
         }
     }
 
@@ -240,7 +240,7 @@ impl Node<'_> {
             take_marked(&mut rules.value);
         }
         if class.set.is_none() {
-            class.set = Some(Block { value: marks(has_code_points, reserved.assured, &at), span: at.clone() });
+            class.set = Some(Box::new(Block { value: marks(has_code_points, reserved.assured, &at), span: at.clone() }));
         }
         let is_in = is_in(class, reserved.partition);
         if is_in {
@@ -298,11 +298,14 @@ fn fields(rule: &RuleTable) -> String {
     fn value<T: std::fmt::Debug>(at: &Option<At<T>>) -> String {
         format!("{:?};", at.as_ref().map(|at| &at.value))
     }
-    let ends = value(source) + &value(destination) + &value(source_port) + &value(destination_port) + &value(protocol);
-    let frame = value(vlan) + &value(vlan_priority) + &value(ethernet_type) + &value(mpls_label) + &value(mpls_traffic_class);
-    let frame = frame + &value(length) + &value(inner_vlan) + &value(source_mac) + &value(destination_mac);
+    fn rare<T: std::fmt::Debug>(at: &Option<Box<At<T>>>) -> String {
+        format!("{:?};", at.as_ref().map(|at| &at.value))
+    }
+    let ends = value(source) + &value(destination) + &rare(source_port) + &rare(destination_port) + &rare(protocol);
+    let frame = rare(vlan) + &rare(vlan_priority) + &rare(ethernet_type) + &rare(mpls_label) + &rare(mpls_traffic_class);
+    let frame = frame + &rare(length) + &rare(inner_vlan) + &rare(source_mac) + &rare(destination_mac);
     let exceptions: String = not.iter().flat_map(|rules| rules.value.iter().map(|rule| format!("not({})", fields(rule)))).collect();
-    value(dscp) + &value(ecn) + &ends + &value(fragment) + &frame + &value(flow_label) + &value(tcp_flags) + &exceptions
+    value(dscp) + &rare(ecn) + &ends + &rare(fragment) + &frame + &rare(flow_label) + &rare(tcp_flags) + &exceptions
 }
 
 /// Carries marks in code points: within the packet's own class of assured forwarding, or within that of the service.

@@ -118,6 +118,9 @@ impl<'a> Writer<'a> {
     }
 
     fn write(&mut self, subscribers: &[Block<SubscriberTable>], bought: &[Bought<'_>], sites: &[Block<SiteTable>]) {
+        let tins = self.table.tins.as_ref().map_or(&[][..], |tins| Tin::all(tins.value));
+        self.table.class.reserve_exact(subscribers.len() * tins.len().max(1) + 1);
+        self.table.group.reserve_exact(sites.len() + if tins.is_empty() { 0 } else { subscribers.len() });
         let mut weights = 0u64;
         let mut count = |weight: Option<u64>| weights = weights.saturating_add(weight.unwrap_or(0));
         let mut used = vec![false; sites.len()];

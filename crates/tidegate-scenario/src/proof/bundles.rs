@@ -166,7 +166,7 @@ fn policed(queues: &Queues<'_>, bundle: &Bundle, hop: usize) -> Option<Arrival> 
     let link = bundle.links[hop];
     let class = bundle.classes[hop];
     let stays = queues.transitions(link).is_none_or(|transitions| transitions.keeps_policer(class));
-    let policing = queues.policies[link.0].classes[class].police.as_ref().filter(|_| stays)?;
+    let policing = queues.policies[link.0].classes[class].police.as_deref().filter(|_| stays)?;
     let curve = arrivals::of_policer(policing)?.ok()?;
     bundle.wire.most(&curve, bundle.lengths, queues.network.links[link.0].overhead()).ok()
 }

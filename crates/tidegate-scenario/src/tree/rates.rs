@@ -51,9 +51,10 @@ impl Tree {
             };
             let children: Vec<Member> = members.children(number).iter().map(|&child| parts.member(child)).collect();
             let below = Below { tree: self, members: &members, number, node, children: &children };
-            for found in below.all(&curves[slot(node)]) {
-                if let Member::Group(group) = found.member {
-                    curves[slot(Some(group))] = found.curve.clone();
+            for mut found in below.all(&curves[slot(node)]) {
+                // Only what is below a group needs its curve.
+                if let (Member::Group(group), curve) = (found.member, std::mem::replace(&mut found.curve, Err(String::new()))) {
+                    curves[slot(Some(group))] = curve;
                 }
                 all.push(found);
             }
@@ -105,21 +106,21 @@ impl Below<'_> {
                 return self.children.iter().map(none).collect();
             }
         };
-        let kind = self.kind();
-        let offers = match kind {
-            SchedulerKind::StrictPriority => self.by_priority(curve),
+        let by_priority =
+            || self.children.iter().zip(self.by_priority(curve)).map(|(&member, offers)| self.found(member, offers)).collect();
+        match self.kind() {
+            SchedulerKind::StrictPriority => by_priority(),
             SchedulerKind::RateControlled if self.node.is_some() => {
                 let none = "rate-controlled below a group shares by the clock, whether the group is served or not";
-                self.children.iter().map(|_| vec![Err(none.to_owned())]).collect()
+                self.children.iter().map(|&member| self.found(member, vec![Err(none.to_owned())])).collect()
             }
-            SchedulerKind::RateControlled => self.by_priority(curve),
+            SchedulerKind::RateControlled => by_priority(),
             _ => self.by_share(curve),
-        };
-        self.children.iter().zip(offers).map(|(&member, offers)| self.found(member, offers)).collect()
+        }
     }
 
     /// The shares of the scheduler, and what limited neighbours leave.
-    fn by_share(&self, curve: &Service) -> Vec<Vec<Offered>> {
+    fn by_share(&self, curve: &Service) -> Vec<Found> {
         let node = self.members.node_of(self.number);
         let all = Sum::of(self.tree, self.children, 0..self.children.len());
         let waits = self.tree.waits_for_periods(self.node);
@@ -128,11 +129,11 @@ impl Below<'_> {
             let row = || known.row(&node, position, || row(&node, curve, position));
             let share = self.share(&node, row, position);
             if waits {
-                return vec![share];
+                return self.found(child, vec![share]);
             }
             let left = all.without(position, self.tree.ceiling(child));
             let left = left.map_err(|other| self.tree.nothing_limits(self.children[other]));
-            vec![share, left.and_then(|others| self.left_beside(curve, others, &print_others(curve)))]
+            self.found(child, vec![share, left.and_then(|others| self.left_beside(curve, others, &print_others(curve)))])
         };
         self.children.iter().enumerate().map(of_child).collect()
     }

@@ -126,8 +126,8 @@ impl PortMeter {
 
     /// Prepares for a switch of the port to a policy with this classifier; `names` are those of all classes that are measured.
     pub(crate) fn expect(&mut self, classifier: &Classifier, names: &[String]) {
-        let known: HashMap<&String, u32> = names.iter().zip(0..).collect();
-        let numbers: Vec<u32> = classifier.classes().iter().map(|class| known[&class.name]).collect();
+        let known: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
+        let numbers: Vec<u32> = classifier.classes().iter().map(|class| known[&*class.name]).collect();
         self.next_class_of = (0..classifier.flows() as u32).map(|flow| numbers[classifier.class_of(Flow(flow))]).collect();
     }
 

@@ -4,9 +4,9 @@ use super::*;
 use proptest::prelude::*;
 
 fn lies_within<const FINE: u32>(value: u64) -> Result<(), TestCaseError> {
-    let bucket = bucket_of::<FINE>(value);
-    prop_assert!(lower_end::<FINE>(bucket) <= value && value <= upper_end::<FINE>(bucket), "{} {}", value, bucket);
-    let width = upper_end::<FINE>(bucket) - lower_end::<FINE>(bucket);
+    let bucket = bucket_of(FINE, value);
+    prop_assert!(lower_end(FINE, bucket) <= value && value <= upper_end(FINE, bucket), "{} {}", value, bucket);
+    let width = upper_end(FINE, bucket) - lower_end(FINE, bucket);
     prop_assert!(width < 1024 || width <= value >> FINE);
     Ok(())
 }

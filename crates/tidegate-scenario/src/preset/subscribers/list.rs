@@ -76,7 +76,11 @@ pub fn read(text: &str, base: usize, edits: &RowEdits<'_, '_>, findings: &mut Ve
         let row = Row::new(text, base, &record, reader.position().byte());
         match &columns {
             None => match columns_of(&row, findings) {
-                Some(found) => columns = Some(found),
+                Some(found) => {
+                    columns = Some(found);
+                    let lines = text.bytes().filter(|&byte| byte == b'\n').count();
+                    subscribers.reserve_exact(lines.min(MOST_SUBSCRIBERS));
+                }
                 None => return Vec::new(),
             },
             Some(_) if subscribers.len() == MOST_SUBSCRIBERS => {
