@@ -1,11 +1,11 @@
 //! Turns received frames into packets as on the wire: super-frames are cut, and checksums that cannot be passed on are completed.
 //!
 //! This happens before the port, so that shapers and schedulers see real packets. A 64 kB super-frame would occupy a link of 10 Mbit/s for
-//! 52 ms.
+//! 52 ms. Segments of TCP that the port releases together are joined again where they leave ([`Offload::virtio_of_segment`]).
 
 use crate::counters::{DirectionCounters, Refused};
 use crate::io::{Place, Receive, Received};
-use crate::offload::{PartialChecksum, Segmentation};
+use crate::offload::{Offload, PartialChecksum, Segmentation};
 use crate::pool::FramePool;
 use tidegate_core::classifier::{Header, Network};
 use tidegate_core::port::Volume;
@@ -109,6 +109,12 @@ fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &m
             pool.release(slot);
             return Some(Arrived { slot: None, length });
         }
+        Place::Slot(slot) if pool.is_exhausted() => {
+            // The kernel needs slots to receive into, or it loses frames without a count here.
+            pool.release(slot);
+            refused.no_memory.add(length);
+            return None;
+        }
         Place::Slot(slot) => slot,
         Place::Outside(_) if length > pool.longest() => return Some(Arrived { slot: None, length }),
         Place::Outside(bytes) => {
@@ -168,13 +174,21 @@ fn cut(
             (ChecksumStyle::Partial, super_frame.has_checksum().then_some(place))
         }
     };
+    let virtio = match left {
+        Some(place) if kind == SuperFrameKind::Tcp => {
+            let is_v6 = matches!(header.network, Network::V6 { .. });
+            let headers = super_frame.segment_length(0) - usize::from(size).min(super_frame.segment_length(0));
+            Offload::virtio_of_segment(place, is_v6, headers as u16, size)
+        }
+        _ => Offload::virtio_of(left),
+    };
     for number in 0..super_frame.segments() {
         let length = super_frame.segment_length(number) as u32;
         let slot = if length > pool.longest() {
             None
         } else if let Some(slot) = pool.take() {
             super_frame.write_segment(number, style, pool.frame_mut(slot));
-            pool.set_checksum(slot, left);
+            pool.set_virtio(slot, virtio);
             Some(slot)
         } else {
             refused.no_memory.add(length);
@@ -192,7 +206,6 @@ fn is_sctp(header: &Header) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::Offload;
 
     /// An Ethernet frame with a UDP datagram of `payload` bytes over IPv4, its checksum fields zero.
     fn udp(payload: usize) -> Vec<u8> {

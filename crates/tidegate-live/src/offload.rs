@@ -72,6 +72,16 @@ impl Offload {
         }
     }
 
+    /// The header of a segment of a TCP super-frame of `size` bytes of payload per segment, whose checksum is still to be completed. The sender joins
+    /// it with others, or sends it as [`without_segmentation`] says.
+    pub(crate) fn virtio_of_segment(checksum: PartialChecksum, is_v6: bool, headers: u16, size: u16) -> [u8; VIRTIO_HEADER] {
+        let mut header = Offload::virtio_of(Some(checksum));
+        header[1] = if is_v6 { GSO_TCP_V6 } else { GSO_TCP_V4 };
+        header[2..4].copy_from_slice(&headers.to_ne_bytes());
+        header[4..6].copy_from_slice(&size.to_ne_bytes());
+        header
+    }
+
     /// The header of a frame that needs a checksum or nothing.
     pub(crate) fn virtio_of(checksum: Option<PartialChecksum>) -> [u8; VIRTIO_HEADER] {
         let mut header = [0; VIRTIO_HEADER];
@@ -84,6 +94,18 @@ impl Offload {
     }
 }
 
+/// The header of a segment that leaves alone.
+pub(crate) fn without_segmentation(mut header: [u8; VIRTIO_HEADER]) -> [u8; VIRTIO_HEADER] {
+    header[1..6].fill(0);
+    header
+}
+
+/// The header of joined segments, of which the first may say that the sender has slowed down (CWR).
+pub(crate) fn with_cwr(mut header: [u8; VIRTIO_HEADER], has_cwr: bool) -> [u8; VIRTIO_HEADER] {
+    header[1] |= if has_cwr { GSO_ECN } else { 0 };
+    header
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +116,15 @@ mod tests {
             let read = Offload::from_virtio(Offload::virtio_of(checksum));
             assert_eq!(read, Offload { checksum, segmentation: Segmentation::None });
         }
+    }
+
+    #[test]
+    fn a_segment_is_read_as_part_of_a_super_frame_and_leaves_without_it() {
+        let checksum = PartialChecksum { start: 34, offset: 16 };
+        let header = Offload::virtio_of_segment(checksum, false, 54, 1448);
+        let cut = Segmentation::Cut { kind: SuperFrameKind::Tcp, size: 1448 };
+        assert_eq!(Offload::from_virtio(with_cwr(header, true)), Offload { checksum: Some(checksum), segmentation: cut });
+        assert_eq!(without_segmentation(header), Offload::virtio_of(Some(checksum)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Both use virtio-net headers (`PACKET_VNET_HDR`), which say whether checksum or segmentation are still to be done. Both are bound to the
 //! index of an interface. When it is deleted and created again under its name, they are opened again.
 
+mod batch;
 mod receive_ring;
 mod send_socket;
 mod socket;

@@ -136,6 +136,12 @@ impl FramePool {
         self.free.push(slot);
     }
 
+    /// True if no slot is free for a frame that the port may hold: those that the kernel may receive into are not for that.
+    #[inline]
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.free.is_empty()
+    }
+
     /// Takes a free slot for the kernel to receive into, and returns its address in the shared memory.
     #[inline]
     pub(crate) fn fill(&mut self) -> Option<u64> {
@@ -263,16 +269,23 @@ impl FramePool {
     /// Sets the checksum request of the frame in a slot.
     #[inline]
     pub(crate) fn set_checksum(&mut self, slot: u32, checksum: Option<PartialChecksum>) {
+        self.set_virtio(slot, Offload::virtio_of(checksum));
         let start = self.start(slot);
         let has_metadata = self.chunks.is_some();
         let bytes = self.piece_mut(slot).bytes_mut();
-        bytes[start - VIRTIO_HEADER..start].copy_from_slice(&Offload::virtio_of(checksum));
         if let Some(checksum) = checksum.filter(|_| has_metadata) {
             let metadata = &mut bytes[start - SEND_METADATA..start - VIRTIO_HEADER];
             metadata[..8].copy_from_slice(&COMPLETE_CHECKSUM.to_ne_bytes());
             metadata[8..10].copy_from_slice(&checksum.start.to_ne_bytes());
             metadata[10..12].copy_from_slice(&checksum.offset.to_ne_bytes());
         }
+    }
+
+    /// Sets the virtio-net header of the frame in a slot.
+    #[inline]
+    pub(crate) fn set_virtio(&mut self, slot: u32, header: [u8; VIRTIO_HEADER]) {
+        let start = self.start(slot);
+        self.piece_mut(slot).bytes_mut()[start - VIRTIO_HEADER..start].copy_from_slice(&header);
     }
 
     /// The frame of `length` bytes in a slot, behind its virtio-net header.

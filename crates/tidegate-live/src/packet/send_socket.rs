@@ -1,15 +1,13 @@
-//! Sends frames out of an interface in batches of messages.
+//! Sends frames out of an interface in batches of messages ([`Batch`]).
 #![allow(unsafe_code)]
 
+use super::batch::Batch;
 use super::socket::Socket;
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
 use crate::io::{SendError, Transmit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-
-/// The most frames per system call.
-const BATCH: usize = 32;
 
 /// The most bytes in the interface's own queue, as the kernel counts them: a little more than the catch-up of 2 ms at 1 Gbit/s.
 const SEND_BUFFER: i32 = 1 << 20;
@@ -20,6 +18,9 @@ pub(crate) struct SendSocket {
     name: String,
     control: ControlSocket,
     bound: Option<(Socket, i32)>,
+    batch: Batch,
+    /// The longest packet of the interface, as it was last looked at.
+    mtu: usize,
 }
 
 impl SendSocket {
@@ -27,7 +28,8 @@ impl SendSocket {
     pub(crate) fn open(name: &str, index: i32) -> Result<SendSocket, LiveError> {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let socket = open_bound(index).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
-        Ok(SendSocket { name: name.to_owned(), control, bound: Some((socket, index)) })
+        let mtu = control.state(name).map_or(0, |facts| facts.mtu as usize);
+        Ok(SendSocket { name: name.to_owned(), control, bound: Some((socket, index)), batch: Batch::new(), mtu })
     }
 }
 
@@ -41,20 +43,13 @@ fn open_bound(index: i32) -> Result<Socket, (&'static str, io::Error)> {
 impl Transmit for SendSocket {
     fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError> {
         let Some((socket, _)) = &self.bound else { return Err(SendError::Down) };
-        // SAFETY: zero is a valid value of every member of both structures.
-        let (mut pieces, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
-        let mut count = 0;
-        for ((piece, header), bytes) in pieces.iter_mut().zip(&mut headers).zip(messages) {
-            *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-            header.msg_hdr.msg_iov = piece;
-            header.msg_hdr.msg_iovlen = 1;
-            count += 1;
-        }
-        // SAFETY: each of the first `count` headers has one piece, which points to bytes that are borrowed for longer than the call. The kernel
-        // reads and copies them.
-        let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        self.batch.fill(messages, self.mtu);
+        let headers = self.batch.messages();
+        // SAFETY: the pieces of each message point to bytes that are borrowed for longer than the call, or belong to the batch. The kernel reads
+        // and copies them.
+        let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, libc::MSG_DONTWAIT) };
         if sent > 0 {
-            return Ok(sent as usize);
+            return Ok(self.batch.frames(sent as usize));
         }
         Err(match io::Error::last_os_error().raw_os_error() {
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => SendError::Busy,
@@ -69,6 +64,7 @@ impl Transmit for SendSocket {
             socket.clear_error();
         }
         let Ok(facts) = self.control.state(&self.name) else { return false };
+        self.mtu = facts.mtu as usize;
         if self.bound.as_ref().is_none_or(|(_, index)| *index != facts.index) {
             // If it is gone again by now, the next call opens it.
             self.bound = open_bound(facts.index).ok().map(|socket| (socket, facts.index));

@@ -7,6 +7,7 @@ mod kernel_tcp;
 mod link;
 mod policy;
 mod raw;
+mod super_frames;
 mod topology;
 mod xdp;
 
