@@ -5,6 +5,7 @@ use failure::Failure;
 use std::process::ExitCode;
 
 mod bench;
+mod bench_live;
 mod book;
 mod cargo;
 mod contributing;
@@ -68,6 +69,8 @@ enum Task {
     Bench(bench::Options),
     /// Simulated TCP beside ns-3: packet-hops per second of CPU time, measured in turns
     BenchSimulation(bench::simulation::Options),
+    /// `tidegate live` beside the kernel's bridge, HTB and a bare forwarder: frames per second without loss, time per frame (as root)
+    BenchLive(bench_live::Options),
     /// The router model's event loop beside the simulator's: events per second of CPU time, measured in turns
     BenchRouter(bench::router::Options),
     /// Build what is given to users, and try it: a Debian package, a static binary, a bill of materials
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::ReproduceMutants { names } => mutants::run(&names),
         Task::Bench(options) => bench::run(&options),
         Task::BenchSimulation(options) => bench::simulation::run(&options),
+        Task::BenchLive(options) => bench_live::run(&options),
         Task::BenchRouter(options) => bench::router::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Rtl(options) => rtl::run(&options),

@@ -69,7 +69,8 @@ fn live(interfaces: &[String]) -> Vec<Finding> {
 fn confinement() -> Option<String> {
     let paths = crate::confinement::Paths { policy: Path::new("/"), report: None, control: None };
     let tried = std::thread::scope(|scope| {
-        let tried = scope.spawn(|| tidegate_live::keep_network_rights_only().map(|()| crate::confinement::confine(&paths)));
+        let tried =
+            scope.spawn(|| tidegate_live::keep_network_rights_only(tidegate_live::Io::Auto).map(|()| crate::confinement::confine(&paths)));
         tried.join()
     });
     match tried {

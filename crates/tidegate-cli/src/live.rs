@@ -15,7 +15,7 @@ use crate::present::{Destination, Output};
 use crate::queue_report::add_aqms;
 use crate::signals;
 use crate::supervision;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use tidegate_control::http::PageServer;
 use tidegate_control::{Limits, Server};
 use tidegate_live::{
-    Checksums, Control, DirectionOutcome, EngineRecord, Heartbeat, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers,
+    Checksums, Control, DirectionOutcome, EngineRecord, Heartbeat, Io, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers,
 };
 use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_time};
 use tidegate_scenario::FileSet;
@@ -50,6 +50,10 @@ pub struct Arguments {
     policy: PathBuf,
     #[command(flatten)]
     pairs: PairArguments,
+    /// How frames come from interfaces and go to them: packet sockets; AF_XDP in the drivers, and packet sockets with a warning where it cannot be had; or
+    /// AF_XDP only between network cards that have it (docs/live.md)
+    #[arg(long, value_name = "SOCKETS", value_enum, default_value_t)]
+    io: IoForm,
     /// Change a value of the file, such as policy.access.rate="5 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -59,7 +63,8 @@ pub struct Arguments {
     /// Link time that may be made up for after waking late: the longest burst is this much of the rate
     #[arg(long, value_name = "DURATION", default_value = "2 ms", value_parser = duration)]
     catch_up: tidegate_core::units::Duration,
-    /// Watch the clock for this long before each instant instead of sleeping: more exact, but costs processor time
+    /// Watch the clock for this long before each instant, and the interface for this long after each frame, instead of sleeping: more exact, but costs processor
+    /// time
     #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = duration)]
     spin: tidegate_core::units::Duration,
     /// The longest time for which queues are emptied, at the policy's rate, after the stop
@@ -124,6 +129,25 @@ pub struct Arguments {
     json: bool,
 }
 
+/// A value of `--io`.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum IoForm {
+    #[default]
+    Packet,
+    Xdp,
+    Auto,
+}
+
+impl From<IoForm> for Io {
+    fn from(form: IoForm) -> Io {
+        match form {
+            IoForm::Packet => Io::Packet,
+            IoForm::Xdp => Io::Xdp,
+            IoForm::Auto => Io::Auto,
+        }
+    }
+}
+
 fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
     units::duration(text).map_err(|error| error.to_string())
 }
@@ -145,7 +169,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let server = arguments.control.as_deref().map(|path| listen(path, arguments.share_control)).transpose()?;
     let pages = arguments.metrics.map(|address| page_server(address, arguments.metrics_token.as_deref())).transpose()?;
     // Rights belong to threads, so they are dropped before threads are started.
-    tidegate_live::keep_network_rights_only()
+    tidegate_live::keep_network_rights_only(arguments.io.into())
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     let paths = Paths { policy: &arguments.policy, report: arguments.report.as_deref(), control: arguments.control.as_deref() };
     let confinement = confinement::confine(&paths);
@@ -165,6 +189,7 @@ fn config(arguments: &Arguments, pair: &Pair<'_>, heartbeat: Option<(Heartbeat, 
     let held = pair.held();
     let usual = if arguments.control.is_some() { held.saturating_mul(4).min(held.max(MOST_ROOM)) } else { 0 };
     let options = &mut config.options;
+    options.io = arguments.io.into();
     options.catch_up = arguments.catch_up;
     options.spin = arguments.spin;
     options.drain = arguments.drain;

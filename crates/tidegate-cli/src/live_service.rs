@@ -367,6 +367,7 @@ impl Service {
             changes: state.changes,
             to_confirm_s: state.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
             warnings: self.control.warnings(),
+            sockets: self.control.modes(),
             clients: self.tally.counts(),
             pages: self.pages.counts(),
         })

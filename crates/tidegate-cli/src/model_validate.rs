@@ -134,7 +134,7 @@ fn carried(arguments: &Arguments, policy: &Policy) -> Result<StageTrace, Failure
     let [inside, outside] = [&arguments.inside, &arguments.outside].map(|name| name.as_deref().unwrap_or_default());
     let mut config = LiveConfig::new(inside, outside, policy.setup(), policy.setup());
     config.links = [policy.link.clone(), policy.link.clone()];
-    tidegate_live::keep_network_rights_only()
+    tidegate_live::keep_network_rights_only(config.options.io)
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     let (stop, started) = (AtomicBool::new(false), Instant::now());
     let limit = Duration::from_nanos(arguments.time.picoseconds() / 1000);

@@ -339,6 +339,9 @@ pub struct Status {
     /// What is wrong with interfaces at present.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// The sockets that carry the frames of each pair of interfaces, in words.
+    #[serde(default)]
+    pub sockets: Vec<String>,
     /// What clients did.
     pub clients: ClientCounts,
     /// What became of requests for metrics and pages.

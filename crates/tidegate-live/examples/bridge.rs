@@ -1,4 +1,5 @@
-//! Bridges two interfaces through a FIFO and prints its counters: `bridge A B RATE`, the rate in bits per second.
+//! Bridges two interfaces through a FIFO and prints its counters: `bridge A B RATE [packet|xdp|auto [SPIN]]`, the rate in bits per second, the time of
+//! watching in place of sleeping in microseconds.
 //!
 //! Example: `cargo run --release --example bridge -- veth-a veth-b 20000000`
 
@@ -9,13 +10,14 @@ use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Overhead, Rate};
-use tidegate_live::{LiveConfig, Tick, run};
+use tidegate_core::units::{Duration, Overhead, Rate};
+use tidegate_live::{Io, LiveConfig, Tick, run};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [a, b, rate] = arguments.as_slice() else {
-        eprintln!("usage: bridge A B RATE (bits per second)");
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ([a, b, rate, ..], Some((io, spin))) = (&words[..], options(words.get(3..).unwrap_or_default())) else {
+        eprintln!("usage: bridge A B RATE [packet|xdp|auto [SPIN]] (bits per second, microseconds)");
         return ExitCode::from(2);
     };
     let setup = match rate.parse().map_err(|error| format!("{error}")).and_then(setup) {
@@ -26,13 +28,31 @@ fn main() -> ExitCode {
         }
     };
     let stop = AtomicBool::new(false);
-    match run(LiveConfig::new(a, b, setup.clone(), setup), &stop, print) {
+    let mut config = LiveConfig::new(a, b, setup.clone(), setup);
+    (config.options.io, config.options.spin) = (io, spin);
+    match run(config, &stop, print) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+fn options(words: &[&str]) -> Option<(Io, Duration)> {
+    let (io, spin) = match words {
+        [] => ("packet", "0"),
+        [io] => (*io, "0"),
+        [io, spin] => (*io, *spin),
+        _ => return None,
+    };
+    let io = match io {
+        "packet" => Io::Packet,
+        "xdp" => Io::Xdp,
+        "auto" => Io::Auto,
+        _ => return None,
+    };
+    Some((io, Duration::from_microseconds(spin.parse().ok()?)))
 }
 
 /// A FIFO of `rate` bits per second, with a buffer of 100 ms and at least 100 full frames.

@@ -7,6 +7,7 @@ use crate::interface::{ControlSocket, InterfaceState};
 use crate::interface_lock::InterfaceLock;
 use crate::interface_warnings;
 use crate::packet;
+use crate::xdp;
 use rustix::thread::{CapabilitySet, capabilities};
 use std::io;
 
@@ -28,7 +29,13 @@ pub fn examine(interfaces: &[&str]) -> Examination {
     if let Err(cause) = packet::try_open() {
         found.refusals.push(LiveError::system("opening a packet socket", "any interface", cause).to_string());
     }
-    if !capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN)) {
+    let has = |capability| capabilities(None).is_ok_and(|sets| sets.effective.contains(capability));
+    if !has(CapabilitySet::BPF.union(CapabilitySet::IPC_LOCK)) {
+        found.warnings.push(
+            "warning: CAP_BPF or CAP_IPC_LOCK is lacking, so `live --io xdp` has packet sockets: run as root or grant both".to_owned(),
+        );
+    }
+    if !has(CapabilitySet::NET_ADMIN) {
         found.warnings.push(
             "warning: CAP_NET_ADMIN is lacking, so socket buffers are small, and bursts of super-frames may be lost in the kernel: run as root or \
              grant it"
@@ -58,6 +65,7 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
                 found.warnings.extend(interface_warnings::outages(&control, [name]));
                 // What is too long for the policy is known with the policy.
                 found.warnings.extend(interface_warnings::of_interface(&control, name, &state, u32::MAX));
+                found.warnings.extend(xdp::obstacle(name, state.mtu));
                 mtus.push(state.mtu);
             }
             Err(error) => found.refusals.push(error.to_string()),

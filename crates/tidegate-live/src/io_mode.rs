@@ -11,7 +11,7 @@ pub(crate) struct Opened {
     pub(crate) ends: [Option<XdpEnds>; 2],
     /// What they are, for users.
     pub(crate) mode: String,
-    /// Why they are not those that were asked for.
+    /// Why they are not those that were asked for, or what these lack.
     pub(crate) warning: Option<String>,
 }
 
@@ -32,8 +32,23 @@ pub(crate) fn open(
     };
     let opened = obstacle.map_or_else(|| xdp::open(control, endpoints, states, held, options.ring), Err);
     match opened {
-        Ok(XdpPair { directions: [there, back], mode }) => Opened { ends: [Some(there), Some(back)], mode, warning: None },
+        Ok(XdpPair { directions: [there, back], mode }) => {
+            let stripping: Vec<&str> =
+                endpoints.into_iter().map(|endpoint| endpoint.name.as_str()).filter(|name| control.strips_tags(name)).collect();
+            Opened { ends: [Some(there), Some(back)], mode, warning: tags_lost(&stripping) }
+        }
         Err(why) if options.io == Io::Auto => packet(format!("packet sockets, because {why}"), None),
         Err(why) => packet("packet sockets".to_owned(), Some(format!("warning: AF_XDP was asked for, and packet sockets are used: {why}"))),
     }
+}
+
+/// The warning that these interfaces keep VLAN tags where AF_XDP does not see them.
+fn tags_lost(names: &[&str]) -> Option<String> {
+    let cures: Vec<String> = names.iter().map(|name| format!("`ethtool -K {name} rxvlan off`")).collect();
+    (!names.is_empty()).then(|| format!(
+        "warning: {} may keep VLAN tags beside frames, where AF_XDP does not see them, so frames with tags would leave without: {} (with veth, `txvlan off` at \
+         the other end)",
+        names.join(" and "),
+        cures.join(" and ")
+    ))
 }

@@ -31,6 +31,8 @@ const HEADROOM: u32 = 256;
 const FRAME_HEADER: u32 = 22;
 /// The frames in the rings between the port and the kernel.
 const SEND_RING: u32 = 1024;
+/// The most frames that a direction holds, 256 MB of locked memory: what comes on top is dropped for lack of memory.
+const MOST_HELD: u32 = 131_072;
 
 /// Both ends of a direction, and its frames.
 pub(crate) struct XdpEnds {
@@ -71,14 +73,14 @@ pub(crate) fn open(
     }
     let longest = states.map(|state| state.mtu.saturating_add(FRAME_HEADER + HEADROOM)).into_iter().max().unwrap_or(0);
     let Some(chunk) = [2048, 4096].into_iter().find(|chunk| longest <= *chunk) else {
-        return Err(format!("frames of an MTU of {} bytes do not fit into a page", states[0].mtu.max(states[1].mtu)));
+        return Err(too_long(states[0].mtu.max(states[1].mtu)));
     };
     let names = endpoints.map(|endpoint| endpoint.name.as_str());
     let queues = names.map(|name| control.receive_queues(name));
     let lengths = queues.map(|queues| Lengths { receive: (ring / queues).next_power_of_two().max(64), send: SEND_RING });
     let slots: [u32; 2] = std::array::from_fn(|from| {
         let [receive, send] = [lengths[from].receive.saturating_mul(queues[from]), SEND_RING];
-        held[from].slots.saturating_add(receive).saturating_add(send)
+        held[from].slots.min(MOST_HELD).saturating_add(receive).saturating_add(send)
     });
     let no_memory = |cause: io::Error| format!("there is no memory for frames ({cause})");
     let mut pieces = Piece::several(slots[0] as usize + slots[1] as usize, chunk as usize).map_err(no_memory)?;
@@ -104,6 +106,17 @@ pub(crate) fn open(
         XdpEnds { receiver: from_b.map_err(failed)?, transmitter: to_a.map_err(failed)?, pool: back, checksums: a.abilities().checksums },
     ];
     Ok(XdpPair { directions, mode })
+}
+
+/// Why an interface with this MTU cannot have AF_XDP, as far as it is known without trying.
+pub(crate) fn obstacle(name: &str, mtu: u32) -> Option<String> {
+    const PAGE: u32 = 4096;
+    (mtu.saturating_add(FRAME_HEADER + HEADROOM) > PAGE)
+        .then(|| format!("{name} has packet sockets with `live --io xdp`: {}", too_long(mtu)))
+}
+
+fn too_long(mtu: u32) -> String {
+    format!("frames of an MTU of {mtu} bytes do not fit into a page")
 }
 
 /// Why `auto` leaves AF_XDP alone before it is tried: it is no slower for certain only where a network card has it in its driver.

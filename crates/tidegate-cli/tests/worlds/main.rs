@@ -25,7 +25,7 @@ use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Disturbance, Link as LinkBehind, Loss};
-use tidegate_live::{Frame, LiveConfig, StageObserver};
+use tidegate_live::{Frame, Io, LiveConfig, StageObserver};
 use tidegate_replay::{CaptureReader, CaptureWriter, Interface, Outputs, replay};
 use tidegate_sim::source::Capture;
 use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source};
@@ -170,7 +170,7 @@ fn arrived(frame: &[u8], length: u32) -> Option<Arrived> {
 
 /// Sends UDP packets of all classes through a live bridge. Returns the decisions of its port, the losses of its link, and the packets that
 /// arrived.
-fn live(policy: &str, end_system: bool) -> (Vec<Decided>, Volume, Vec<Arrived>) {
+fn live(policy: &str, io: Io, end_system: bool) -> (Vec<Decided>, Volume, Vec<Arrived>) {
     let topology = Topology::new();
     let mut config = LiveConfig::new("tgb", "tgc", setup(policy), setup(policy));
     // No link time is given up, so the decisions depend on the arrivals alone.
@@ -178,8 +178,10 @@ fn live(policy: &str, end_system: bool) -> (Vec<Decided>, Volume, Vec<Arrived>) 
     config.options.drain = Duration::from_seconds(10);
     config.links[0] = link();
     config.options.end_system = end_system;
+    config.options.io = io;
     let end = topology.call(Place::Host2, || raw::RawSocket::open("tgd", false));
     let bridge = topology.bridge_observed(config, [Notes::default(), Notes::default()]);
+    assert_eq!(bridge.control.modes().concat().contains("AF_XDP"), io == Io::Xdp);
     topology.call(Place::Host1, || {
         let socket = UdpSocket::bind("10.77.0.1:0").unwrap();
         let mut state = 7u32;
@@ -231,9 +233,14 @@ fn nanoseconds(time: Time) -> i64 {
 /// A kind of decision that has to occur: its name and its test.
 type Wanted<'a> = (&'a str, fn(&Decided) -> bool);
 
-/// Carries packets live and compares. Every kind of decision in `wanted` has to occur.
+/// Carries packets live through packet sockets and through AF_XDP, and compares.
 fn compare(policy: &str, wanted: &[Wanted]) {
-    let (decided, lost, seen) = live(policy, false);
+    [Io::Packet, Io::Xdp].into_iter().for_each(|io| compare_through(io, policy, wanted));
+}
+
+/// As [`compare`], through these sockets. Every kind of decision in `wanted` has to occur.
+fn compare_through(io: Io, policy: &str, wanted: &[Wanted]) {
+    let (decided, lost, seen) = live(policy, io, false);
     assert!(lost.packets > 20, "{lost:?}");
     assert!(decided.len() > 300, "{} packets", decided.len());
     for (what, happened) in wanted {
@@ -263,7 +270,7 @@ fn live_replay_and_simulation_decide_alike() {
         ],
     );
     // With three threads per direction code points are written elsewhere; arrivals differ, so the policy alone says what is right.
-    let (decided, _, seen) = live(&MIXED.replace("longest-queue-push-out", "tail-drop"), true);
+    let (decided, _, seen) = live(&MIXED.replace("longest-queue-push-out", "tail-drop"), Io::Packet, true);
     let code_points: BTreeSet<(u16, u8)> = seen.iter().map(|&(port, _, dscp)| (port, dscp)).collect();
     let (ef, af21, af22, af23) = (46, 18, 20, 22);
     assert!(decided.len() > 300);
