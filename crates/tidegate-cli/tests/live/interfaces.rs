@@ -184,3 +184,29 @@ fn settings_of_interfaces_are_watched_while_packets_are_carried() {
     live.signal(libc::SIGTERM);
     assert_eq!(live.wait().code, Some(0));
 }
+
+#[test]
+fn the_sockets_of_a_bridge_are_told_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let [socket, policy] = ["control", "access.toml"].map(|name| folder.path().join(name));
+    fs::write(&policy, POLICY).unwrap();
+    let topology = Topology::new();
+    for (io, told_at_start, shown) in [
+        ("xdp", "tgb and tgc: AF_XDP: tgb native, copied by the kernel, 1 queue", "AF_XDP"),
+        ("auto", "tgb and tgc: packet sockets, because tgb is no network card", "because tgb is no network card"),
+        ("packet", "", "tgb and tgc: packet sockets"),
+    ] {
+        let options = format!("--in tgb --out tgc --json --quiet --io {io} --control {}", socket.display());
+        let mut live = Live::start_policy(&topology, &policy, &options);
+        pings_pass(&topology);
+        if !told_at_start.is_empty() {
+            live.log_until(told_at_start);
+        }
+        let sockets = told(&socket, &["status"])["status"]["sockets"].to_string();
+        assert!(sockets.contains(shown) && said(&socket, &["status"]).contains(shown), "{sockets}");
+        live.signal(libc::SIGTERM);
+        assert_eq!(live.wait().code, Some(0));
+    }
+    let ended = Live::start_policy(&topology, &policy, "--in tgb --out tgc --io dpdk").wait();
+    assert!(ended.code == Some(2) && ended.log.contains("[possible values: packet, xdp, auto]"), "{ended:?}");
+}
