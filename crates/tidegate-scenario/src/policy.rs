@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::classifier::{Classifier, Spread};
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::{AnyAqm, AnyScheduler, SchedulerKind};
+use tidegate_core::registry::{AnyAqm, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter, QueueOptions};
 use tidegate_core::shaper::ShapingContract;

@@ -8,7 +8,7 @@ fn every_row_has_a_cell_for_every_column() {
     let report = sample_report();
     let mut grids = vec![promises(&report).unwrap()];
     for run in &report.runs {
-        grids.extend([flows(run, 50), ports(run), classes(run), drops(run)].into_iter().flatten());
+        grids.extend([flows(run, 50), ports(run), classes(run, 50), drops(run, 50)].into_iter().flatten());
     }
     assert!(grids.len() >= 8);
     for grid in grids {
@@ -111,14 +111,14 @@ fn drops_of_one_port_and_reason_are_added_up() {
 #[test]
 fn classes_show_marks_where_there_can_be_some_and_idle_aqms_below() {
     let mut run = sample_report().runs.remove(0);
-    let heads = |run: &Run| classes(run).unwrap().columns.iter().map(|column| column.head.clone()).collect::<Vec<_>>();
+    let heads = |run: &Run| classes(run, 50).unwrap().columns.iter().map(|column| column.head.clone()).collect::<Vec<_>>();
     let has = |run: &Run, head: &str| heads(run).iter().any(|known| known == head);
     assert!(has(&run, "CE marks") && !has(&run, "colour changed") && has(&run, "sojourn p99"), "{:?}", heads(&run));
-    assert!(classes(&run).unwrap().remarks.is_empty());
+    assert!(classes(&run, 50).unwrap().remarks.is_empty());
     for class in &mut run.ports[0].classes {
         class.aqm.iter_mut().for_each(|aqm| aqm.saw_no_queue = true);
     }
-    let remarks = classes(&run).unwrap().remarks;
+    let remarks = classes(&run, 50).unwrap().remarks;
     assert!(remarks.len() == 1 && remarks[0].contains("never saw a queue"), "{remarks:?}");
     run.ports[0].classes[1].marked = Volume::new(3, 300);
     run.ports[0].classes.iter_mut().for_each(|class| class.aqm = None);
@@ -136,10 +136,10 @@ fn drops_name_the_class_where_a_port_has_several() {
         class.drops = vec![DropCount::new(&port.name, "congestion", Volume::new(packets, 100 * packets))];
     }
     let texts = |run: &Run| -> Vec<Vec<String>> {
-        drops(run).unwrap().rows.iter().map(|row| row.iter().map(|cell| cell.text.replace(NO_BREAK_SPACE, " ")).collect()).collect()
+        drops(run, 50).unwrap().rows.iter().map(|row| row.iter().map(|cell| cell.text.replace(NO_BREAK_SPACE, " ")).collect()).collect()
     };
     let rows = [["uplink", "streaming", "congestion", "5", "500 B", "5 %"], ["uplink", "best effort", "congestion", "7", "700 B", "7 %"]];
     assert_eq!(texts(&run), rows);
     run.ports[0].classes.truncate(1);
-    assert_eq!(drops(&run).unwrap().columns.len(), 5, "a port of one class is named by itself");
+    assert_eq!(drops(&run, 50).unwrap().columns.len(), 5, "a port of one class is named by itself");
 }

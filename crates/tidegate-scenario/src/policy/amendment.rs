@@ -31,7 +31,7 @@ impl Policy {
         let mut amendment = Amendment { members: self.other_members(before), ..Amendment::default() };
         // The shared buffer, if there is one, is the first.
         let shared_buffers = u32::from(self.classes.iter().any(|class| class.partition.is_none()));
-        for (index, (class, old)) in self.classes.iter().zip(&before.classes).enumerate() {
+        for (index, (class, old)) in self.classes.iter().zip(before.classes.iter()).enumerate() {
             if (class.limit, class.reserve) != (old.limit, old.reserve) {
                 let share = FlowShare {
                     partition: class.partition.map_or(0, |partition| partition as u32 + shared_buffers),
@@ -78,7 +78,7 @@ impl Policy {
             && !by_rates(self)
             && has_aqm(self) == has_aqm(before)
             && (!is_flat || is_shaped(self) == is_shaped(before))
-            && self.nodes == before.nodes
+            && self.nodes().eq(before.nodes())
             && all_alike(&self.parts.nodes, &before.parts.nodes, nodes_alike)
             && all_alike(&self.parts.of_class, &before.parts.of_class, |new, old| new.parent == old.parent)
             && all_alike(&self.classes, &before.classes, |new, old| new.name == old.name && class(new) == class(old))

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// What a node of the scheduling tree is called: the link, a group, or a class of several queues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum NodeName<'a> {
+pub(super) enum NodeName<'a> {
     Link,
     Group(&'a str),
     Class(&'a str),
@@ -48,7 +48,7 @@ impl Policy {
     }
 
     /// The names of the nodes of the scheduling tree.
-    fn nodes(&self) -> impl Iterator<Item = NodeName<'_>> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeName<'_>> {
         self.parts.members.iter().map(|member| match *member {
             None => NodeName::Link,
             Some(Member::Group(group)) => NodeName::Group(&self.groups[group].name),

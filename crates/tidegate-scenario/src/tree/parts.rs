@@ -69,7 +69,7 @@ impl Parts {
         if self.nodes.len() == of_classes.nodes.len() {
             return self.scheduler().map(drop).map_err(|refused| (self, refused));
         }
-        Hierarchy::build_with(of_classes.longest, &of_classes.nodes, of_classes.leaves(), |leaf| *of_classes.leaf(leaf))
+        AnyScheduler::tree(of_classes.longest, &of_classes.nodes, of_classes.leaves(), |leaf| *of_classes.leaf(leaf))
             .map_err(|error| (of_classes, Refused::Tree(error)))?;
         let mut queues = vec![0; self.places.len()];
         self.class_of_leaf.iter().for_each(|&class| queues[class as usize] += 1);
