@@ -1,5 +1,5 @@
-//! `cargo xtask bench-live`: frames per second without loss, and processor time per frame, of `tidegate live` beside the kernel's bridge, the bridge
-//! with HTB, and a bare forwarder with packet sockets.
+//! `cargo xtask bench-live`: frames per second without loss, and processor time per frame, of `tidegate live` and its peers. These are the kernel's
+//! bridge, the bridge with HTB, and a bare forwarder with packet sockets.
 //!
 //! Three network namespaces in a row, joined by veth pairs, as root. The sender is on core 0, and so is the receiving side of what is measured,
 //! because veth receives in the sender's system call. The forwarder's thread is on core 1, and so is the receiving side of the far host. The kernel's

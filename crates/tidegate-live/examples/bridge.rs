@@ -1,5 +1,5 @@
-//! Bridges two interfaces through a FIFO and prints its counters: `bridge A B RATE [packet|xdp|auto [SPIN]]`, the rate in bits per second, the time of
-//! watching in place of sleeping in microseconds.
+//! Bridges two interfaces through a FIFO and prints its counters: `bridge A B RATE [packet|xdp|auto [SPIN]]`. The rate is in bits per second, and the
+//! time of watching in place of sleeping in microseconds.
 //!
 //! Example: `cargo run --release --example bridge -- veth-a veth-b 20000000`
 

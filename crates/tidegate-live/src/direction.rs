@@ -52,6 +52,8 @@ pub(crate) struct Direction<R, T, O> {
 
 impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
     /// A direction at `now`, whose frames are in `pool`. `connected` says whether the incoming and the outgoing interface are up.
+    // Each belongs to this direction.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn new(
         now: Time,
         setup: PortSetup,

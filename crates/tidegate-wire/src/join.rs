@@ -20,8 +20,11 @@ const LONGEST_HEADER: usize = 192;
 /// The longest packet of IP without a jumbo header, in bytes.
 const LONGEST_PACKET: usize = 65_535;
 
+/// The flag of TCP that ends a connection.
 const FIN: u8 = 0x01;
+/// The flag that asks for delivery at once.
 const PSH: u8 = 0x08;
+/// The flag that says that the window was reduced.
 const CWR: u8 = 0x80;
 
 /// Segments that continue each other.

@@ -6,8 +6,9 @@
 use crate::offload::{VIRTIO_HEADER, with_cwr, without_segmentation};
 use tidegate_wire::Joined;
 
-/// The most messages per system call, and the most pieces of memory that they have.
+/// The most messages per system call.
 const MESSAGES: usize = 64;
+/// The most pieces of memory that they have.
 const PIECES: usize = 512;
 
 /// The bytes of a frame beyond its MTU: an Ethernet header and two VLAN tags.
@@ -50,16 +51,17 @@ impl Batch {
         for message in frames {
             let (virtio, frame) = message.split_first_chunk().unwrap_or((&[0; VIRTIO_HEADER], &[]));
             let is_segment = virtio[1] != 0;
-            if is_segment && is_open && self.pieces.len() < PIECES {
-                if let (Some((before, joined)), Some(count)) = (self.segments.last_mut(), self.frames.last_mut())
-                    && before == virtio
-                    && joined.add(frame)
-                {
-                    *count += 1;
-                    let payload = joined.payload();
-                    self.push_piece(&frame[payload..]);
-                    continue;
-                }
+            if is_segment
+                && is_open
+                && self.pieces.len() < PIECES
+                && let (Some((before, joined)), Some(count)) = (self.segments.last_mut(), self.frames.last_mut())
+                && before == virtio
+                && joined.add(frame)
+            {
+                *count += 1;
+                let payload = joined.payload();
+                self.push_piece(&frame[payload..]);
+                continue;
             }
             if self.messages.len() == MESSAGES || self.pieces.len() + 2 > PIECES {
                 break;

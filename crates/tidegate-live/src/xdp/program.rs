@@ -1,7 +1,7 @@
 //! The XDP program that hands the frames of an interface to the sockets of their receive queues, loaded by raw system calls.
 //!
-//! The program has six instructions: it redirects a frame to the socket in its map at the index of the receive queue, and passes it to the host
-//! where there is none. It is attached in native mode by a BPF link, so it ends with the process, however that ends.
+//! The program has six instructions. It redirects a frame to the socket in its map at the index of the receive queue. Where there is none it passes
+//! the frame to the host. It is attached in native mode by a BPF link, so it ends with the process, however that ends.
 //!
 //! **Source.** `struct bpf_insn`, `union bpf_attr` and `struct xdp_md` of `linux/bpf.h`.
 #![allow(unsafe_code)]

@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// The most frames that are given to the kernel before it is told.
 const BATCH: usize = 64;
 
-/// The bytes of a frame beyond its MTU: an Ethernet header, and one VLAN tag where there is one.
+/// The bytes of a frame beyond its MTU: an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
+/// The bytes of a VLAN tag, of which one does not count either.
 const TAG: usize = 4;
 
 /// Sends out of one interface, by name.
