@@ -1,7 +1,8 @@
 //! Other parameters for some classes of a running port, whose classes, rules and queues stay as they are.
 //!
 //! **Law.** The port goes on as if it had switched to the whole new policy ([`Port::switch`]). Contracts keep their tokens, and stamps that were made
-//! stay. New parameters hold from the next head or arrival on. Only the order of heads whose priority becomes the same may be another.
+//! stay. New parameters hold from the next head or arrival on. Two things may differ: the order of heads
+//! whose priority becomes the same, and the rounding of deficits where the least weight of a node changes.
 //! **Cost.** That of the members, classes and queues that change, whatever the number of the others.
 
 use super::Port;
