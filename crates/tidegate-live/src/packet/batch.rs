@@ -145,7 +145,7 @@ impl Batch {
             unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) }.to_vec()
         };
         let mut pieces = self.pieces.iter();
-        self.messages.iter().map(|message| pieces.by_ref().take(message.msg_hdr.msg_iovlen as usize).flat_map(of_piece).collect()).collect()
+        self.messages.iter().map(|message| pieces.by_ref().take(message.msg_hdr.msg_iovlen).flat_map(of_piece).collect()).collect()
     }
 }
 

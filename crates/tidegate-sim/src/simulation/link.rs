@@ -83,6 +83,8 @@ pub(super) struct DisturbedLink {
 }
 
 /// What contends at a port that is driven by events.
+// One for each link.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum PortKind {
     /// Packets; until when the link transmits.
     Packets { port: Port<PacketMeta>, busy_until: u64 },
