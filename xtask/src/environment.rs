@@ -5,6 +5,7 @@
 //! error says what to install.
 
 use crate::cargo::{output, root, succeed, target_directory};
+use crate::debian::{install, is_in, search_path, starts};
 use crate::failure::Failure;
 use crate::python::{PythonEnvironment, Wheel};
 use std::path::{Path, PathBuf};
@@ -102,27 +103,6 @@ pub fn require(programs: &[(&str, &str)]) -> Result<(), Failure> {
     if missing.is_empty() { Ok(()) } else { install(&missing) }
 }
 
-/// Installs Debian packages.
-///
-/// # Errors
-/// [`Failure::Environment`] saying what to install, where this cannot.
-pub fn install(packages: &[&str]) -> Result<(), Failure> {
-    let advice = format!("install the Debian packages (or your system's equivalents): apt-get install {}", packages.join(" "));
-    if !is_in("apt-get", &search_path()) {
-        return Err(Failure::Environment(format!("this machine has no apt-get; {advice}")));
-    }
-    if output(Command::new("id").arg("-u"))?.trim() != "0" {
-        return Err(Failure::Environment(format!("not running as root, so nothing was installed; {advice}")));
-    }
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
-        succeed(&mut command).map_err(|_| Failure::Environment(format!("apt-get failed; {advice}")))
-    };
-    apt(&["update", "-q"])?;
-    apt(&[&["install", "-q", "-y", "--no-install-recommends"], packages].concat())
-}
-
 fn install_rust_components() -> Result<(), Failure> {
     let mut lacking = Vec::new();
     for (program, component) in [("rustfmt", "rustfmt"), ("cargo-clippy", "clippy")] {
@@ -211,22 +191,6 @@ fn built(name: &str, version: &str, features: &[&str]) -> Result<PathBuf, Failur
             .map_err(|_| Failure::Environment(format!("{name} could not be built; `cargo install {name}@{version} --locked`")))?;
     }
     Ok(program)
-}
-
-/// True if the program can be started and ends with 0.
-pub fn starts(command: &mut Command) -> bool {
-    command.current_dir(root()).output().is_ok_and(|output| output.status.success())
-}
-
-fn is_in(program: &str, path: &[PathBuf]) -> bool {
-    path.iter().any(|directory| directory.join(program).is_file())
-}
-
-/// The directories of `PATH`, and those of the superuser's programs, which a user's path often leaves out.
-fn search_path() -> Vec<PathBuf> {
-    let mut directories: Vec<PathBuf> = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    directories.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    directories
 }
 
 #[cfg(test)]

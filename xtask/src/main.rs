@@ -9,6 +9,7 @@ mod bench_live;
 mod book;
 mod cargo;
 mod contributing;
+mod debian;
 mod environment;
 mod failure;
 mod fuzz;

@@ -1,7 +1,7 @@
 //! Python packages of pinned versions, in virtual environments below the target directory.
 
 use crate::cargo::{succeed, target_directory};
-use crate::environment::{install, starts};
+use crate::debian::{install, starts};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::Command;

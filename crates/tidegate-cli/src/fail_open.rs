@@ -44,7 +44,7 @@ pub fn guard(pairs: &[[String; 2]]) -> Result<ExitCode, Failure> {
         return Err(Failure::BadInput(format!("error: --fail-open guards at most {most} pairs of interfaces\n  use several processes")));
     }
     let heartbeat = Heartbeat::new().map_err(|error| environment("no memory to share with the bridge", &error))?;
-    let mut guardian = Guardian::open(pairs, heartbeat.clone()).map_err(|error| crate::live::refused(&error))?;
+    let mut guardian = Guardian::open(pairs, heartbeat.clone())?;
     let forwarded = signals::forwarded()?;
     log::in_background();
     if let Err(error) = Guardian::come_first() {

@@ -42,6 +42,14 @@ impl Failure {
     }
 }
 
+#[cfg(all(feature = "live", target_os = "linux"))]
+impl From<tidegate_live::LiveError> for Failure {
+    fn from(error: tidegate_live::LiveError) -> Failure {
+        let message = format!("error: {error}");
+        if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
+    }
+}
+
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Failure {
         Failure::BadInput(format!("error: {error}"))

@@ -280,7 +280,7 @@ fn carry(
         outcomes
     });
     lock(&ticker).end();
-    let (outcomes, probes): (Vec<_>, Vec<_>) = outcomes.map_err(|error| refused(&error))?.into_iter().unzip();
+    let (outcomes, probes): (Vec<_>, Vec<_>) = outcomes?.into_iter().unzip();
 
     let joined: Vec<String> = pairs.iter().map(|pair| pair.interfaces.join(" and ")).collect();
     let mut report = Report::new(
@@ -323,12 +323,6 @@ fn carry(
     }
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
     destination.present(&report)
-}
-
-/// A bridge that cannot start.
-pub fn refused(error: &LiveError) -> Failure {
-    let message = format!("error: {error}");
-    if error.exit_code() == 2 { Failure::BadInput(message) } else { Failure::Environment(message) }
 }
 
 /// The control socket, made before rights are given up: its folder may be another user's.

@@ -1,13 +1,13 @@
 //! The guardian of a bridge: it carries the frames when the bridge is gone or does not answer, so that a failed bridge is a cable and not a gap.
 //!
-//! A guardian is a process of its own with sockets of its own, which are open from the start and cost nothing while they are not needed: the kernel gives
-//! them no frames. It cuts, shapes and drops nothing; super-frames pass whole.
+//! A guardian is a process of its own with sockets of its own. These are open from the start and cost nothing while they are not needed: the kernel
+//! gives them no frames. It cuts, shapes and drops nothing; super-frames pass whole.
 //!
 //! | what happens | what the guardian does |
 //! |---|---|
 //! | the process of the bridge has ended without having been told to | carries both directions of all pairs, until another bridge asks for them |
 //! | a thread of a direction has not been alive for 25 ms, and the guardian has | carries that direction, until the thread is alive again |
-//! | the same for 2 s, or at once with AF_XDP sockets, which leave the guardian no frame while they exist | says so: whoever started the bridge ends it ([`Look::is_stuck`]) |
+//! | the same for 2 s, or at once with AF_XDP sockets, which leave the guardian no frame while they exist | says so, and the caller ends the bridge ([`Look::is_stuck`]) |
 //! | the guardian was stopped as well (a suspended machine) | waits 25 ms from its own return |
 //!
 //! A thread that comes back asks for its frames, leaves out those that the guardian has carried, and goes on. What arrived between its last breath and the
@@ -42,6 +42,7 @@ const STOPPED: Duration = Duration::from_milliseconds(10);
 /// The real-time priority of a guardian: one above that of a bridge's threads by default.
 const PRIORITY: i32 = 11;
 
+/// How often the sockets are looked after, as an interface may go and come back.
 const MAINTENANCE: Duration = Duration::from_milliseconds(50);
 
 /// The frames in a direction's ring.
@@ -50,8 +51,10 @@ const SLOTS: usize = 2048;
 /// The most frames per system call.
 const BATCH: usize = 32;
 
-/// Another attempt for frames for which the kernel has no room, and how often. Then they are lost.
+/// The wait before another attempt to send frames for which the kernel has no room.
 const RETRY: Duration = Duration::from_microseconds(50);
+
+/// The number of such attempts. Then the frame is lost.
 const ATTEMPTS: u32 = 20;
 
 /// The sockets of all directions of a bridge, and the page that it shares.

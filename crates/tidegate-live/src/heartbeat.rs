@@ -16,8 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_core::units::Time;
 
-/// The bytes of the page, and of a line in it.
+/// The bytes of the page.
 const PAGE: usize = 4096;
+
+/// The bytes of a line in it.
 const LINE: usize = 64;
 
 /// The first word of the page. It changes with the meaning of the page.
@@ -42,8 +44,11 @@ const UNTIL_AT: usize = 3;
 #[allow(clippy::reversed_empty_ranges)]
 pub(crate) const NOTHING: RangeInclusive<u64> = 1..=0;
 
+/// The bridge carries.
 const BRIDGE: u64 = 0;
+/// The guardian carries.
 const GUARDIAN: u64 = 1;
+/// The guardian carries, and the bridge waits for it to stop.
 const ASKED_BACK: u64 = 2;
 
 /// A page shared by a bridge and its guardian.
@@ -69,7 +74,7 @@ impl Heartbeat {
     /// # Errors
     /// The kernel has no memory or no descriptor.
     pub fn new() -> io::Result<Heartbeat> {
-        // SAFETY: the name is a string that ends with a zero. The descriptor that comes back belongs to nobody else.
+        // SAFETY: the name is a string that ends with a zero. No one else owns the descriptor that comes back.
         let descriptor = unsafe {
             let descriptor = libc::memfd_create(c"tidegate-heartbeat".as_ptr(), 0);
             if descriptor < 0 {
@@ -197,7 +202,7 @@ impl Pulse {
         while self.carrier().load(Ordering::Acquire) != BRIDGE && began.elapsed() < HANDOVER_LIMIT {
             std::thread::sleep(Duration::from_micros(100));
         }
-        // Without an answer there is no guardian any more, and nobody has carried anything.
+        // Without an answer there is no guardian any more, and nothing has been carried.
         let answered = self.carrier().swap(BRIDGE, Ordering::AcqRel) == BRIDGE;
         if answered { self.word(FROM_AT).load(Ordering::Acquire)..=self.word(UNTIL_AT).load(Ordering::Acquire) } else { NOTHING }
     }

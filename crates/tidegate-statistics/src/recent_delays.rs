@@ -6,8 +6,8 @@
 //!
 //! **Source.** The buckets are those of an HDR histogram (G. Tene); the ring of stretches is the basic window of Zhu and Shasha, VLDB 2002.
 //!
-//! **State.** 36 bytes per bucket, 16 buckets per power of two from the least delay to the greatest, and 120 bytes: 3.9 kB for delays from 1 to 64 ms,
-//! or 1.1 kB if it is coarse, with 4 buckets per power of two.
+//! **State.** 120 bytes, and 36 bytes per bucket. There are 16 buckets per power of two from the least delay to the greatest, 4 if it is coarse.
+//! For delays from 1 to 64 ms that is 3.9 kB, or 1.1 kB.
 //!
 //! **Cost.** Per packet one leading-zeros count and one increment. At the first packet of a second one pass over the buckets.
 

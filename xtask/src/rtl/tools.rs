@@ -2,7 +2,7 @@
 //!
 //! All of them are Python wheels, in a virtual environment of their own in the target directory.
 
-use crate::environment::{install, starts};
+use crate::debian::{install, starts};
 use crate::failure::Failure;
 use crate::python::{PythonEnvironment, Wheel};
 use std::path::PathBuf;

@@ -124,7 +124,7 @@ fn ten_thousand_live_flows_keep_their_contracts() {
 /// All packets that a summary counts as policed.
 fn dropped(summary: &serde_json::Value) -> u64 {
     let flows = summary["runs"][0]["flows"].as_array().expect("a list of flows");
-    // A report of so many classes leaves out those for which no packet came, such as the last one's.
+    // A report of more than 1,000 classes leaves out those for which no packet came, such as the last one's.
     assert!((usize::from(FLOWS) * 9 / 10..=usize::from(FLOWS) + 1).contains(&flows.len()), "{} of {FLOWS} flows", flows.len());
     let drops = flows.iter().flat_map(|flow| flow["drops"].as_array().expect("a list of drops"));
     drops.filter(|drop| drop["reason"] == "policed").map(|drop| drop["volume"]["packets"].as_u64().expect("a number")).sum()

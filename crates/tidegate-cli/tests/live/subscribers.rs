@@ -1,7 +1,7 @@
 //! A list of subscribers: it travels with the policy file through the control socket, and a hang-up reads it again. Thousands are carried and reported.
 //!
-//! `TIDEGATE_SUBSCRIBERS=100000 TIDEGATE_ACTIVE=4000 cargo test --release -p tidegate-cli --test live thousands -- --nocapture` prints the time until
-//! packets are carried, the peak of memory, and the time of the report at the end.
+//! `TIDEGATE_SUBSCRIBERS=100000 TIDEGATE_ACTIVE=4000 cargo test --release -p tidegate-cli --test live thousands -- --nocapture` prints three
+//! figures: the time until packets are carried, the peak of memory, and the time of the report.
 
 use crate::command::{Live, notes, pings_pass};
 use crate::control::{refused, said, told};

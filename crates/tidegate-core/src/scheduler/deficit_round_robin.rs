@@ -28,7 +28,7 @@
 //! its quantum when the flow's turn before it ends; the order is the same, and a suspended flow knows what it comes back to.
 
 use super::active_list::Links;
-use super::deficit_turns::{DeficitTurns, in_turns};
+use super::deficit_turns::{DeficitTurns, flows_take_turns, in_turns};
 use super::least::Least;
 use super::moves::Moves;
 use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, weight_of};
@@ -121,23 +121,7 @@ impl DeficitRoundRobin {
 impl Scheduler for DeficitRoundRobin {
     const WORK_CONSERVING: bool = true;
 
-    #[inline]
-    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        self.turns.activate(&mut self.flows, flow.0, head.length);
-    }
-
-    #[inline]
-    fn select(&mut self, _now: Time) -> Decision {
-        match self.turns.settle(&mut self.flows) {
-            Some(flow) => Decision::Serve(Flow(flow)),
-            None => Decision::Idle,
-        }
-    }
-
-    #[inline]
-    fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
-        self.turns.served(&mut self.flows, flow.0, next.map(|head| head.length));
-    }
+    flows_take_turns!();
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {

@@ -36,9 +36,11 @@ mod adopt;
 mod build;
 mod change;
 mod member;
+mod node;
 mod ring;
 
-use member::{Contract, Member, Node};
+use member::{Contract, Member};
+use node::Node;
 
 /// A tree of deficit and sparse round robin over the flows of one port.
 ///

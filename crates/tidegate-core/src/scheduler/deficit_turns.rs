@@ -42,6 +42,30 @@ macro_rules! in_turns {
 }
 pub(super) use in_turns;
 
+/// The calls of a scheduler that has nothing but the `turns` of its `flows`.
+macro_rules! flows_take_turns {
+    () => {
+        #[inline]
+        fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
+            self.turns.activate(&mut self.flows, flow.0, head.length);
+        }
+
+        #[inline]
+        fn select(&mut self, _now: Time) -> Decision {
+            match self.turns.settle(&mut self.flows) {
+                Some(flow) => Decision::Serve(Flow(flow)),
+                None => Decision::Idle,
+            }
+        }
+
+        #[inline]
+        fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+            self.turns.served(&mut self.flows, flow.0, next.map(|head| head.length));
+        }
+    };
+}
+pub(super) use flows_take_turns;
+
 /// From this grant on, rounding it up makes no quantum longer by more than a thousandth.
 const FINE_GRANT: u128 = 1024;
 

@@ -12,6 +12,7 @@
 //! Turns cost wire bytes and are the same for all flows; weights are what a hierarchy above is for.
 
 use super::active_list::{Links, linked};
+use super::deficit_turns::flows_take_turns;
 use super::sparse_turns::{InLists, SparseTurns};
 use super::{BuildError, Decision, FlowParameters, Kept, Scheduler, Scheduling, Setup, activate_in_order};
 use crate::algorithm::Algorithm;
@@ -106,23 +107,7 @@ impl Turn {
 impl Scheduler for SparseRoundRobin {
     const WORK_CONSERVING: bool = true;
 
-    #[inline]
-    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        self.turns.activate(&mut self.flows, flow.0, head.length);
-    }
-
-    #[inline]
-    fn select(&mut self, _now: Time) -> Decision {
-        match self.turns.settle(&mut self.flows) {
-            Some(flow) => Decision::Serve(Flow(flow)),
-            None => Decision::Idle,
-        }
-    }
-
-    #[inline]
-    fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
-        self.turns.served(&mut self.flows, flow.0, next.map(|head| head.length));
-    }
+    flows_take_turns!();
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {

@@ -47,7 +47,7 @@ fn the_first_classes_are_recorded_in_detail_and_the_others_within_bounds() {
         for class in (0..many).rev().step_by(if round == 1 { 1 } else { 64 }) {
             pass(&mut recorder, class, at, Duration::from_milliseconds(round));
         }
-        at = at + Duration::from_milliseconds(100);
+        at += Duration::from_milliseconds(100);
         assert_eq!(recorder.coarse_classes(), DETAILED_CLASSES + 1);
     }
     let bins = |class: &ClassRecord| class.sent_bytes.points().len();

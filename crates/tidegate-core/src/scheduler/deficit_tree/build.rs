@@ -1,6 +1,7 @@
 //! How the tree is built.
 
-use super::member::{Member as Record, Node};
+use super::member::Member as Record;
+use super::node::Node;
 use super::ring::Ring;
 use super::{DeficitTree, NO_MEMBER, Plan};
 use crate::packet::Flow;

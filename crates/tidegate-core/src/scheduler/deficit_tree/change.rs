@@ -52,10 +52,8 @@ impl DeficitTree {
         parameters: &FlowParameters,
         shape: Option<&ShapingContract>,
     ) -> Result<(), HierarchyError> {
-        if node >= self.nodes.len() {
-            return Err(HierarchyError::Parent(Member::Node(node)));
-        }
-        self.change_member(now, node, parameters, shape)
+        let is_known = node < self.nodes.len();
+        if is_known { self.change_member(now, node, parameters, shape) } else { Err(HierarchyError::Parent(Member::Node(node))) }
     }
 
     /// The same for a leaf. One that is not in the tree comes below the root.

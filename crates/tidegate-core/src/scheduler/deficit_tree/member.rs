@@ -1,6 +1,5 @@
-//! The records of the tree: one cache line per member, and two per node.
+//! The record of a member of the tree: one cache line.
 
-use super::ring::Ring;
 use crate::scheduler::active_list::Links;
 use crate::scheduler::deficit_turns::in_turns;
 use crate::shaper::Allowance;
@@ -94,27 +93,5 @@ impl Member {
     /// Moves the state of a single bucket to where it still compares correctly.
     pub(super) fn refresh(&mut self, oldest: Time) {
         self.full = self.full.later(oldest);
-    }
-}
-
-/// An inner node: the ring of its members. What a packet needs of it most often is in the first line.
-#[derive(Clone, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Node {
-    /// The number of members in the ring.
-    pub(super) backlogged: u32,
-    /// The number of suspended members.
-    pub(super) suspended: u32,
-    /// A packet from below is being transmitted.
-    pub(super) in_service: bool,
-    /// The front of its ring may have changed since the node was presented.
-    pub(super) is_unsettled: bool,
-    pub(super) ring: Ring,
-}
-
-impl Node {
-    /// A node without members.
-    pub(super) const fn new(ring: Ring) -> Node {
-        Node { backlogged: 0, suspended: 0, in_service: false, is_unsettled: false, ring }
     }
 }

@@ -1,5 +1,6 @@
 //! Packets that the link passes late or twice.
 
+use super::allocation::allocates_nothing;
 use super::*;
 use tidegate_link::{Disturbance, DisturbanceStream, Disturbed};
 

@@ -1,5 +1,6 @@
 //! A direction whose stages are recorded.
 
+use super::allocation::allocates_nothing;
 use super::*;
 use crate::probe::Probe;
 
