@@ -205,7 +205,7 @@ impl PortRecorder {
         self
     }
 
-    /// The number of whole seconds recorded so far, by which [`ClassRecord::recent`] counts.
+    /// The number of whole seconds recorded so far, by which [`ClassCourse::recent`] counts.
     pub fn second(&self) -> u64 {
         self.second
     }
