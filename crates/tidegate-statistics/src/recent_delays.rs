@@ -7,7 +7,7 @@
 //! **Source.** The buckets are those of an HDR histogram (G. Tene); the ring of stretches is the basic window of Zhu and Shasha, VLDB 2002.
 //!
 //! **State.** 120 bytes, and 36 bytes per bucket. There are 16 buckets per power of two from the least delay to the greatest, 4 if it is coarse.
-//! For delays from 1 to 64 ms that is 3.9 kB, or 1.1 kB.
+//! For delays from 1 to 64 ms that is 3.9 kB, or 1.3 kB.
 //!
 //! **Cost.** Per packet one leading-zeros count and one increment. At the first packet of a second one pass over the buckets.
 

@@ -63,7 +63,7 @@ proptest! {
 #[test]
 fn memory_is_what_the_header_says() {
     assert_eq!(size_of::<RecentDelays>(), 120);
-    for (mut recent, most) in [(RecentDelays::default(), 3_900), (RecentDelays::coarse(), 1_100)] {
+    for (mut recent, most) in [(RecentDelays::default(), 3_900), (RecentDelays::coarse(), 1_300)] {
         for delay in (1_000..64_000).step_by(7) {
             recent.record(delay / 1000, Duration::from_microseconds(delay));
         }
