@@ -104,7 +104,7 @@ fn watch(guardian: &mut Guardian, bridge: &mut Child, heartbeat: &Heartbeat, was
         let look = guardian.look();
         tell(&look);
         if look.is_stuck && !is_killed {
-            log::line("error: the bridge has not been alive for 2 s, and is ended");
+            log::line("error: the bridge does not answer, and is ended");
             // It may have ended by itself.
             let _has_ended = bridge.kill();
             is_killed = true;

@@ -67,10 +67,11 @@ impl Live {
         Live::spawn(command.args(more).stderr(log))
     }
 
-    /// With this policy file.
+    /// With this policy file, in its folder.
     pub fn start_policy(topology: &Topology, policy: &Path, options: &str) -> Live {
-        let mut command = topology.process(Place::Middle, &format!("{TIDEGATE} live {} {options}", policy.display()));
-        Live::spawn(command.stderr(Stdio::piped()))
+        let (folder, name) = policy.parent().zip(policy.file_name()).expect("a file in a folder");
+        let mut command = topology.process(Place::Middle, &format!("{TIDEGATE} live {} {options}", name.display()));
+        Live::spawn(command.current_dir(folder).stderr(Stdio::piped()))
     }
 
     /// Takes over a command that runs `tidegate live`.

@@ -21,9 +21,11 @@ class = [
 ]
 "#;
 
+/// Runs `tidegate ctl` in the folder of the socket.
 pub fn ctl(socket: &Path, line: &[&str]) -> Output {
-    let tidegate = env!("CARGO_BIN_EXE_tidegate");
-    Command::new(tidegate).args(["ctl", "--control"]).arg(socket).args(line).output().expect("the command runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.current_dir(socket.parent().expect("a folder"));
+    command.args(["ctl", "--control"]).arg(socket).args(line).output().expect("the command runs")
 }
 
 /// The answer, as text.

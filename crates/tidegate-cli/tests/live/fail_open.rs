@@ -76,8 +76,8 @@ pub fn bridge_of(guardian: &Live) -> Option<u32> {
 struct Guarded(Live);
 
 impl Guarded {
-    fn start(topology: &Topology) -> Guarded {
-        let mut live = Live::start(topology, "--in tgb --out tgc --fail-open");
+    fn start(topology: &Topology, options: &str) -> Guarded {
+        let mut live = Live::start(topology, &format!("--in tgb --out tgc --fail-open {options}"));
         live.log_until("carrying packets through");
         pings_pass(topology);
         Guarded(live)
@@ -104,7 +104,7 @@ impl Drop for Guarded {
 #[test]
 fn packets_pass_while_a_killed_bridge_is_away_and_it_comes_back() {
     let topology = Topology::new();
-    let mut guarded = Guarded::start(&topology);
+    let mut guarded = Guarded::start(&topology, "");
     let first = guarded.bridge().unwrap();
     let stream = Stream::start(&topology);
     thread::sleep(Duration::from_millis(300));
@@ -127,7 +127,7 @@ fn packets_pass_while_a_killed_bridge_is_away_and_it_comes_back() {
 #[test]
 fn packets_pass_while_a_bridge_hangs_and_none_is_lost_when_it_comes_back() {
     let topology = Topology::new();
-    let mut guarded = Guarded::start(&topology);
+    let mut guarded = Guarded::start(&topology, "");
     let bridge = guarded.bridge();
     let stream = Stream::start(&topology);
     thread::sleep(Duration::from_millis(300));
@@ -143,6 +143,22 @@ fn packets_pass_while_a_bridge_hangs_and_none_is_lost_when_it_comes_back() {
     assert!(lost <= 5 && twice <= 10, "{lost} lost and {twice} twice of {sent}");
     assert_eq!(guarded.bridge(), bridge, "a bridge that comes back is not ended");
     pings_pass(&topology);
+}
+
+/// No other socket gets a frame while those of AF_XDP exist, so the guardian ends the bridge.
+#[test]
+fn a_bridge_with_af_xdp_sockets_that_hangs_is_ended_and_comes_back() {
+    let topology = Topology::new();
+    let mut guarded = Guarded::start(&topology, "--io xdp");
+    let first = guarded.bridge().unwrap();
+    guarded.signal_bridge("-STOP");
+    guarded.0.log_until("error: the bridge ended by signal 9: packets pass unshaped");
+    pings_pass(&topology);
+    guarded.0.log_until("tgb -> tgc: the bridge carries packets again; ");
+    eventually("another bridge is there", LIMIT, || guarded.bridge().is_some_and(|bridge| bridge != first));
+    pings_pass(&topology);
+    guarded.0.signal(libc::SIGTERM);
+    eventually("guardian and bridge end", LIMIT, || !guarded.0.is_running());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A running bridge under hostile clients: connections that say nothing, requests that never end, garbage, and a scrape after the other.
 //!
 //! The gate looks at what is refused, counted and kept in memory. `TIDEGATE_HOSTILE_SECONDS=20` also prints the delays of packets without and with 1,000 idle
-//! connections, half-open ones, a gigabyte of garbage and a scrape per millisecond. Packets are then carried on core 0, and clients run and are served on core 1.
+//! connections, half-open ones, a gigabyte of garbage and a scrape per millisecond, and how many scrapes were served. Packets are then carried on core 0, and
+//! clients run and are served on core 1.
 
 use crate::command::{HOST2, Live, pings_pass};
 use crate::control::{POLICY, page, told};
@@ -15,12 +16,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 const PORT: u16 = 9100;
 const HOST: &str = "Host: 127.0.0.1\r\n";
+/// Clients that scrape in turns, one per millisecond in all. With the half-open ones they are as many as the pages let in.
+const SCRAPERS: usize = 7;
 /// The bytes that a bridge with a small policy may have used at most, when clients have filled what they may.
 const MOST_MEMORY: u64 = 600 << 20;
 
@@ -44,8 +47,14 @@ fn hostile_clients_are_refused_and_counted_and_packets_pass() {
     let garbage = seconds.map_or(96 << 20, |_| 1 << 30);
     let clients = Clients::start(&topology, &socket, garbage, seconds.is_some());
     if let (Some(seconds), Some(alone)) = (seconds, alone) {
+        let served = || state(&topology).map(|status| status["pages"]["served"].as_u64().unwrap_or(0));
+        let (began, before) = (Instant::now(), served());
         let beside = delays(&topology, Duration::from_secs(seconds));
         println!("delays in us: {alone} alone, {beside} beside hostile clients");
+        match before.zip(served()) {
+            Some((before, after)) => println!("{:.0} pages served per second", (after - before) as f64 / began.elapsed().as_secs_f64()),
+            None => println!("the page of the state was not served in time, so that pages were not counted"),
+        }
     }
     pings_pass(&topology);
     clients.garbage_is_sent();
@@ -180,16 +189,12 @@ impl Clients {
         // Garbage first: the idle ones take all other places.
         let garbage = client(Box::new(move |until| send_garbage(&of_garbage, garbage, until)));
         thread::sleep(Duration::from_millis(100));
-        let others = vec![
-            client(Box::new(move |until| stay_idle(&idle, until))),
-            client(Box::new(stay_half_open)),
-            client(Box::new(|until| {
-                while !until.load(Ordering::Relaxed) {
-                    let _refused = get("/metrics");
-                    thread::sleep(Duration::from_millis(1));
-                }
-            })),
-        ];
+        let mut others = vec![client(Box::new(move |until| stay_idle(&idle, until))), client(Box::new(stay_half_open))];
+        let (began, taken) = (Instant::now(), Arc::new(AtomicU32::new(0)));
+        others.extend((0..SCRAPERS).map(|_| {
+            let taken = taken.clone();
+            client(Box::new(move |until| scrape(began, &taken, until)))
+        }));
         Clients { stop, garbage, others }
     }
 
@@ -201,6 +206,15 @@ impl Clients {
         self.stop.store(true, Ordering::Relaxed);
         self.garbage.join().expect("a client ends");
         self.others.into_iter().for_each(|client| client.join().expect("a client ends"));
+    }
+}
+
+/// Scrapes at every instant that no other of these clients has taken: they are a millisecond apart.
+fn scrape(began: Instant, taken: &AtomicU32, until: &AtomicBool) {
+    while !until.load(Ordering::Relaxed) {
+        let instant = Duration::from_millis(taken.fetch_add(1, Ordering::Relaxed).into());
+        thread::sleep(instant.saturating_sub(began.elapsed()));
+        let _refused = get("/metrics");
     }
 }
 

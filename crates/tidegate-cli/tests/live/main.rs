@@ -9,6 +9,9 @@ mod raw;
 #[allow(dead_code)]
 mod topology;
 
+#[path = "../../../tidegate-report/tests/browser/chromium.rs"]
+mod chromium;
+
 mod changes_under_load;
 mod command;
 mod control;
@@ -21,6 +24,7 @@ mod interfaces;
 mod kernel_aqm;
 mod log;
 mod operator_walk;
+mod pictures;
 mod preset;
 mod service;
 mod soak;

@@ -1,11 +1,12 @@
 //! The walk of an operator with thousands of subscribers, who lists them and starts a bridge. Under traffic a plan changes and a site comes. The operator asks
 //! why a host is slow, and takes a mistake back. No packet is lost. The book tells it in docs/tasks/town.md.
 //!
-//! `TIDEGATE_SUBSCRIBERS=10000` has as many as the book, which is for a release build.
+//! `TIDEGATE_SUBSCRIBERS=10000` has as many as the book, which is for a release build. `TIDEGATE_PICTURES=1` takes the book's pictures of the page.
 
 use crate::changes_under_load::{Capture, FLOWS, first_gap, send_numbered};
 use crate::command::{Live, pings_pass};
 use crate::control::{page, refused, said, told};
+use crate::pictures::Pictures;
 use crate::topology::{Place, Topology, eventually};
 use serde_json::Value;
 use std::fmt::Write;
@@ -35,7 +36,7 @@ fn list(up: &str, more: &str) -> String {
 fn an_operator_changes_plans_adds_a_site_asks_and_takes_a_mistake_back() {
     let folder = tempfile::tempdir().unwrap();
     let [socket, policy, houses] = ["control", "town.toml", "town.csv"].map(|name| folder.path().join(name));
-    let path = policy.to_str().unwrap().to_owned();
+    let path = "town.toml".to_owned();
     fs::write(&policy, POLICY).unwrap();
     fs::write(&houses, list("20 Mbit/s", "")).unwrap();
     let topology = Topology::new();
@@ -61,42 +62,55 @@ fn an_operator_changes_plans_adds_a_site_asks_and_takes_a_mistake_back() {
     };
     eventually("the house is seen to send", Duration::from_secs(10), || house("rate_bps").as_f64() > Some(4e6));
 
+    let pictures = Pictures::start(&topology, PORT);
+
     // A plan changes in the list, and the change is looked at before it is made. The class of what belongs to no subscriber has a part of all plans.
-    fs::write(&houses, list("12 Mbit/s", "")).unwrap();
+    fs::write(&houses, list("40 Mbit/s", "")).unwrap();
     let would = told(&socket, &["apply", &path, "--dry-run"]);
     assert_eq!(changed(&would, 0), (vec![], vec!["house-1", "others"]), "{would}");
     told(&socket, &["apply", &path]);
 
     // A site comes.
     let site = "school,10.200.0.0/24,500 Mbit/s,100 Mbit/s\n";
-    fs::write(&houses, list("12 Mbit/s", site)).unwrap();
+    fs::write(&houses, list("40 Mbit/s", site)).unwrap();
     let applied = told(&socket, &["apply", &path]);
     assert_eq!(changed(&applied, 1), (vec!["school"], vec!["others"]), "{applied}");
 
     // Why is a host slow?
     let why = said(&socket, &["why", "10.77.0.1", "--protocol", "17", "--port", "6001"]);
-    assert!(why.contains("class `house-1`") && why.contains("12 Mbit/s") && why.contains("waiting now"), "{why}");
+    assert!(why.contains("class `house-1`") && why.contains("40 Mbit/s") && why.contains("waiting now"), "{why}");
     assert!(said(&socket, &["why", "10.200.0.9"]).contains("class `school`"));
 
     // An older list, without the school, is applied by mistake and taken back; one with an error changes nothing.
-    fs::write(&houses, list("12 Mbit/s", "")).unwrap();
+    fs::write(&houses, list("40 Mbit/s", "")).unwrap();
     let mistaken = told(&socket, &["apply", &path, "--confirm", "1 h"]);
     assert_eq!(mistaken["applied"]["directions"][0]["removed"], serde_json::json!(["school"]), "{mistaken}");
     assert!(said(&socket, &["why", "10.200.0.9"]).contains("class `others`"));
     said(&socket, &["rollback"]);
     assert!(said(&socket, &["why", "10.200.0.9"]).contains("class `school`"));
-    fs::write(&houses, list("12 Mbut/s", site)).unwrap();
+    fs::write(&houses, list("40 Mbut/s", site)).unwrap();
     let message = refused(&socket, 2, &["apply", &path]);
     assert!(message.contains("town.csv:2") && message.contains("Mbut/s"), "{message}");
-    assert!(said(&socket, &["why", "10.77.0.1"]).contains("12 Mbit/s"));
+    assert!(said(&socket, &["why", "10.77.0.1"]).contains("40 Mbit/s"));
 
+    if let Some(pictures) = pictures {
+        pictures.finish();
+    }
     stop.store(true, Ordering::Relaxed);
     let sent = senders.map(|sender| sender.join().expect("a sender ends"));
     eventually("the queues are empty", Duration::from_secs(20), || house("queued")["packets"] == 0);
     let left = capture.stop();
+    let status = told(&socket, &["status"]);
+    let interfaces = [(Place::Host1, "tga"), (Place::Middle, "tgb"), (Place::Middle, "tgc"), (Place::Host2, "tgd")];
+    let interfaces = interfaces.map(|(place, name)| topology.within(place, &format!("ip -s link show {name}")));
     for ((port, _), sent) in FLOWS.into_iter().zip(sent) {
         let numbers: Vec<u32> = left.iter().filter(|packet| packet.port == port).map(|packet| packet.number).collect();
-        assert!(numbers.iter().copied().eq(0..sent), "port {port}: {sent} were sent, {} left, {:?}", numbers.len(), first_gap(&numbers));
+        let gap = first_gap(&numbers);
+        assert!(
+            numbers.iter().copied().eq(0..sent),
+            "port {port}: {sent} were sent, {} left, {gap:?}; {status}; {interfaces:#?}",
+            numbers.len()
+        );
     }
     assert_eq!(house("dropped"), serde_json::json!({}));
     live.signal(libc::SIGTERM);
