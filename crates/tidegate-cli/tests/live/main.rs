@@ -10,6 +10,7 @@ mod raw;
 mod topology;
 
 #[path = "../../../tidegate-report/tests/browser/chromium.rs"]
+#[allow(dead_code)]
 mod chromium;
 
 mod changes_under_load;
