@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The port of the slow server.
 const SLOW: u16 = 9101;
 /// How long the page is open.
-const OPEN: Duration = Duration::from_secs(25);
+const OPEN: Duration = Duration::from_secs(40);
 /// Houses that send beside the first, from 10.128.0.2 on, and get answers.
 const HOUSES: u8 = 24;
 
