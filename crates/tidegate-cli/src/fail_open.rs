@@ -15,7 +15,7 @@ use tidegate_live::{Carried, Guardian, Heartbeat, Look};
 /// The variable with the number of the descriptor that a bridge inherits from its guardian.
 const HEARTBEAT: &str = "TIDEGATE_HEARTBEAT";
 
-/// The wait before a failed bridge is started again. It doubles with every attempt that fails, up to the second.
+/// The wait before a failed bridge is started again. It doubles, up to the second, when the bridge fails within as long as the wait was.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -62,7 +62,7 @@ pub fn guard(pairs: &[[String; 2]]) -> Result<ExitCode, Failure> {
             log::finish(LOG_FLUSH_LIMIT);
             return Ok(exit_code(status));
         }
-        if heartbeat.was_ready() && started.elapsed() > LONGEST_PAUSE {
+        if heartbeat.was_ready() && started.elapsed() > pause {
             pause = FIRST_PAUSE;
         }
         guardian.take_over();
