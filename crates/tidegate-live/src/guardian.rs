@@ -7,7 +7,7 @@
 //! |---|---|
 //! | the process of the bridge has ended without having been told to | carries both directions of all pairs, until another bridge asks for them |
 //! | a thread of a direction has not been alive for 25 ms, and the guardian has | carries that direction, until the thread is alive again |
-//! | the same for 2 s, or at once with AF_XDP sockets, which leave the guardian no frame while they exist | says so, and the caller ends the bridge ([`Look::is_stuck`]) |
+//! | the same for 2 s, or 0.5 s with AF_XDP sockets, which leave the guardian no frame while they exist | says so, and the caller ends the bridge ([`Look::is_stuck`]) |
 //! | the guardian was stopped as well (a suspended machine) | waits 25 ms from its own return |
 //!
 //! A thread that comes back asks for its frames, leaves out those that the guardian has carried, and goes on. What arrived between its last breath and the
@@ -35,6 +35,9 @@ const HANG: Duration = Duration::from_milliseconds(25);
 
 /// A thread that hangs for this long does not come back.
 const STUCK: Duration = Duration::from_seconds(2);
+
+/// The same where the guardian gets no frame before. A port stops for less than this where 100,000 subscribers change.
+const EXCLUSIVE: Duration = Duration::from_milliseconds(500);
 
 /// A guardian that has not looked for this long was stopped itself.
 const STOPPED: Duration = Duration::from_milliseconds(10);
@@ -166,7 +169,7 @@ impl Guardian {
         for direction in &mut self.directions {
             let last = direction.pulse.last().later(self.counts_from);
             let silent = if is_watched { now.since(last) } else { Duration::ZERO };
-            look.is_stuck |= silent >= if self.heartbeat.is_exclusive() { HANG } else { STUCK };
+            look.is_stuck |= silent >= if self.heartbeat.is_exclusive() { EXCLUSIVE } else { STUCK };
             if direction.carried.is_none() && silent >= HANG && !self.heartbeat.is_exclusive() {
                 look.taken_over.push(direction.take_over());
             } else if direction.carried.is_some() && !direction.pulse.is_left() {

@@ -58,13 +58,6 @@ pub struct Heartbeat {
     descriptor: Arc<OwnedFd>,
 }
 
-/// Two of them are the same page or none.
-impl PartialEq for Heartbeat {
-    fn eq(&self, other: &Heartbeat) -> bool {
-        Arc::ptr_eq(&self.page, &other.page)
-    }
-}
-
 impl Heartbeat {
     /// The most directions of a page.
     pub const DIRECTIONS: usize = PAGE / LINE - 1;
