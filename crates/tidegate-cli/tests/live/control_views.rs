@@ -9,6 +9,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -44,9 +46,14 @@ impl Bridge {
 
     /// Sends this many datagrams of 1000 bytes to a port of host 2, one per millisecond.
     fn send(&self, port: u16, datagrams: u32) -> JoinHandle<()> {
+        self.send_while(port, move |sent| sent < datagrams)
+    }
+
+    /// Sends such datagrams while the number of those sent agrees with the condition.
+    fn send_while(&self, port: u16, goes_on: impl Fn(u32) -> bool + Send + 'static) -> JoinHandle<()> {
         self.topology.inside(Place::Host1, move || {
             let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
-            for _ in 0..datagrams {
+            for _ in (0..).take_while(|sent| goes_on(*sent)) {
                 socket.send_to(&[7; 958], (HOST2, port)).expect("a datagram can be sent");
                 thread::sleep(Duration::from_millis(1));
             }
@@ -71,15 +78,17 @@ fn found<'a>(answer: &'a Value, kind: &str, list: &str, key: &str, value: &str) 
 fn queues_flows_rules_and_delays_are_those_of_the_traffic() {
     let bridge = Bridge::start();
     let socket = &bridge.socket;
-    let sending = bridge.send(6001, 4000);
-    eventually("a queue of 20 packets", Duration::from_secs(5), || {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let until = is_over.clone();
+    let sending = bridge.send_while(6001, move |_| !until.load(Ordering::Relaxed));
+    eventually("a queue of 20 packets", Duration::from_secs(20), || {
         let queues = told(socket, &["show", "queues"]);
         let video = found(&queues, "queues", "classes", "class", "video");
         assert!(video["queues"] == 1 && video["limits"].as_str().is_some_and(|limits| limits.contains("20 packets")), "{queues}");
         // 20 packets of 8016 bits wait for more than 70 ms.
         video["packets"].as_u64() >= Some(19) && video["backlogged"] == 1 && video["oldest_s"].as_f64() > Some(0.07)
     });
-    eventually("delays of the last second", Duration::from_secs(5), || {
+    eventually("delays of the last second", Duration::from_secs(20), || {
         let classes = told(socket, &["show", "classes", "vid*"]);
         let video = found(&classes, "classes", "classes", "name", "video");
         let delay = |window: &str| video[window]["p50_s"].as_f64().unwrap_or(0.0);
@@ -103,6 +112,7 @@ fn queues_flows_rules_and_delays_are_those_of_the_traffic() {
         found(&rules, "rules", "rules", "rule", "{ destination_port = 6001 }")["hits"].as_u64() >= before,
         "a rule that stays: {rules}"
     );
+    is_over.store(true, Ordering::Relaxed);
     sending.join().unwrap();
     bridge.end();
 }
@@ -187,7 +197,7 @@ fn a_reservation_is_admitted_policed_refused_with_offers_and_released() {
     let mut answer = String::new();
     BufReader::new(&stream).read_line(&mut answer).unwrap();
     assert!(answer.contains("promise"), "{answer}");
-    eventually("the lease is over", Duration::from_secs(5), || {
+    eventually("the lease is over", Duration::from_secs(20), || {
         told(socket, &["status"])["status"]["reservations"].as_array().is_some_and(Vec::is_empty)
     });
     bridge.end();
@@ -203,7 +213,7 @@ fn a_capture_has_what_left_and_what_was_dropped() {
         let (socket, file) = (socket.clone(), file.clone());
         thread::spawn(move || ctl(&socket, &["capture", "video", "-w", file.to_str().unwrap(), "--for", "2 s", "--longest", "60"]))
     };
-    eventually("the capture runs", Duration::from_secs(5), || file.exists());
+    eventually("the capture runs", Duration::from_secs(20), || file.exists());
     bridge.send(6001, 300).join().unwrap();
     let output = capturing.join().unwrap();
     let log = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -166,10 +166,10 @@ fn settings_of_interfaces_are_watched_while_packets_are_carried() {
     ] {
         topology.within(Place::Middle, line);
         assert!(live.log_until(text).starts_with("warning: "));
-        eventually(text, Duration::from_secs(5), || warnings().contains(text));
+        eventually(text, Duration::from_secs(20), || warnings().contains(text));
         assert!(said(&socket, &["status"]).contains(text));
         topology.within(Place::Middle, undone);
-        eventually("the warning ends", Duration::from_secs(5), || warnings() == "[]");
+        eventually("the warning ends", Duration::from_secs(20), || warnings() == "[]");
     }
     topology.within(Place::Middle, "ip link add tgbr type bridge");
     topology.within(Place::Middle, "ip link set tgb master tgbr");
@@ -177,10 +177,10 @@ fn settings_of_interfaces_are_watched_while_packets_are_carried() {
     topology.within(Place::Middle, "ip link set tgb nomaster");
     topology.within(Place::Middle, "ip link set tgc down");
     live.log_until("tgc is down");
-    eventually("the outage is in the state", Duration::from_secs(5), || warnings().contains("warning: tgc is down"));
+    eventually("the outage is in the state", Duration::from_secs(20), || warnings().contains("warning: tgc is down"));
     topology.within(Place::Middle, "ip link set tgc up");
     pings_pass(&topology);
-    eventually("the outage ends", Duration::from_secs(5), || warnings() == "[]");
+    eventually("the outage ends", Duration::from_secs(20), || warnings() == "[]");
     live.signal(libc::SIGTERM);
     assert_eq!(live.wait().code, Some(0));
 }

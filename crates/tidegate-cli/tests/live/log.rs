@@ -21,7 +21,7 @@ fn packets_pass_and_the_report_is_whole(topology: &Topology, live: Live, lost: u
     let ended = live.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     // The drain time is 1 s, of which an empty queue needs nothing, and the last lines of the log have 0.3 s.
-    assert!(ended.elapsed < Duration::from_secs(5), "{ended:?}");
+    assert!(ended.elapsed < Duration::from_secs(30), "{ended:?}");
     let report = ended.report();
     assert!(report["runs"][0]["ports"][0]["sent"]["packets"].as_u64() > Some(20), "{report}");
     assert!(lines_lost(&report) >= lost, "at least {lost} lines of the log were lost: {report}");

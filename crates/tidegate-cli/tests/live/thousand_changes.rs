@@ -36,6 +36,8 @@ const CHANGED: u32 = 1000;
 /// The subscribers that traffic is sent to, and the datagrams of a burst: some of them wait for the contract.
 const DESTINATIONS: u32 = 150;
 const BURST: u32 = 20;
+/// Each destination gets five bursts at least, however quick the changes are.
+const BURSTS: u32 = 5 * DESTINATIONS;
 const PORT: u16 = 6100;
 
 fn address(number: u32) -> Ipv4Addr {
@@ -129,7 +131,6 @@ fn thousand_subscribers_change_at_once_and_no_packet_is_lost() {
     stop.store(true, Ordering::Relaxed);
     let sent = sending.join().expect("the sender ends");
     let seen = receiving.join().expect("the receiver ends");
-    assert!(sent > 10 * DESTINATIONS * BURST / 2, "{sent} datagrams");
     let bursts = sent / BURST;
     for (place, numbers) in seen.iter().enumerate() {
         let expected = BURST * (bursts / DESTINATIONS + u32::from((place as u32) < bursts % DESTINATIONS));
@@ -143,12 +144,13 @@ fn thousand_subscribers_change_at_once_and_no_packet_is_lost() {
     }
 }
 
-/// Sends a burst to one destination after the other, each `step` subscribers further, until the stop. Returns the number of datagrams.
+/// Sends a burst to one destination after the other, each `step` subscribers further, until the stop, and [`BURSTS`] at least. Returns the number of
+/// datagrams.
 fn send(step: u32, stop: &AtomicBool) -> u32 {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
     let mut payload = [0; 1000];
     let mut burst = 0;
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) || burst < BURSTS {
         let (place, round) = (burst % DESTINATIONS, burst / DESTINATIONS);
         for number in round * BURST..(round + 1) * BURST {
             payload[..4].copy_from_slice(&place.to_be_bytes());

@@ -105,7 +105,7 @@ fn a_stop_counts_the_frames_in_the_rings() {
             socket.send_to(&[0; 1000], (HOST2, 7000)).expect("a datagram can be sent");
         }
     });
-    super::eventually("the datagrams are queued", Duration::from_secs(3), || bridge.state()[0].queued.packets > 0);
+    super::eventually("the datagrams are queued", Duration::from_secs(20), || bridge.state()[0].queued.packets > 0);
     // `finish` checks the conservation law.
     let there = &bridge.finish().directions[0];
     assert!(there.counters.queued.packets > 10, "{:?}", there.counters);

@@ -38,7 +38,7 @@ fn arriving(bits_per_second: u64) -> Vec<usize> {
     let receiver = topology.call(Place::Host2, || RawSocket::open("tgd", false));
     let message = super_frame(&payload);
     topology.call(Place::Host1, move || RawSocket::open("tga", true).send(&message));
-    eventually("the segments", Duration::from_secs(5), || bridge.state()[0].delivered.packets >= 20);
+    eventually("the segments", Duration::from_secs(20), || bridge.state()[0].delivered.packets >= 20);
     let seen = receiver.see(20, Duration::from_millis(300), |frame| frame.bytes[..6] == [2, 0, 0, 0, 0, 9]);
     let arrived: Vec<u8> = seen.iter().flat_map(|frame| frame.bytes[54..].to_vec()).collect();
     assert_eq!(arrived, payload);

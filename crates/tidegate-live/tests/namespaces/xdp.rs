@@ -198,7 +198,7 @@ fn a_frame_too_long_for_the_outgoing_interface_is_counted_through_af_xdp() {
             sender.send(&tagged(&[], &vec![0; payload]));
         }
     });
-    eventually("the frames", Duration::from_secs(3), || bridge.state()[0].received.packets >= 5);
+    eventually("the frames", Duration::from_secs(20), || bridge.state()[0].received.packets >= 5);
     let counters = bridge.finish().directions[0].counters;
     assert_eq!(counters.unsent.too_long, Volume { packets: 2, bytes: 1515 + 1534 }, "{counters:?}");
     assert_eq!(counters.port.dropped.iter().map(|volume| volume.packets).sum::<u64>(), 1, "{counters:?}");
@@ -228,7 +228,7 @@ fn all_queues_of_an_interface_are_served() {
             UdpSocket::bind("0.0.0.0:0").expect("a port").send_to(&[1; 100], (HOST2, 7000)).expect("a datagram can be sent");
         }
     });
-    eventually("the datagrams", Duration::from_secs(3), || bridge.state()[0].delivered.packets >= 61);
+    eventually("the datagrams", Duration::from_secs(20), || bridge.state()[0].delivered.packets >= 61);
     let counters = bridge.finish().directions[0].counters;
     assert_eq!(counters.dropped().count(), 0, "{counters:?}");
 }
