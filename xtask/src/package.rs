@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod crates;
 mod install;
 mod system_calls;
 mod unit;
@@ -20,7 +21,7 @@ pub use unit::check as check_unit;
 /// What `cargo xtask package` is told.
 #[derive(Parser)]
 pub struct Options {
-    /// Only this step: unit, build, deb, install, static, elsewhere, materials
+    /// Only this step: unit, build, deb, install, static, crates, elsewhere, materials
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
     /// Package a debug build, to try the package itself: a release takes minutes
@@ -41,6 +42,7 @@ const STEPS: &[Step<Options>] = &[
         run: |_| install::try_it(&folder()),
     },
     Step { name: "static", proves: "the command builds without shared libraries", run: |_| without_libraries() },
+    Step { name: "crates", proves: "`cargo install` works from packed crates alone", run: |_| crates::install(&folder()) },
     Step { name: "elsewhere", proves: "everything but `tidegate live` builds without Linux", run: |_| elsewhere() },
     Step { name: "materials", proves: "the bill of materials names every crate in the command", run: |_| materials() },
 ];
@@ -111,12 +113,13 @@ fn without_libraries() -> Result<(), Failure> {
     if !said.contains("statically linked") && !said.contains("not a dynamic executable") {
         return Err(Failure::Check(format!("{} needs shared libraries: {said}", tidegate.display())));
     }
-    succeed(
-        Command::new(&tidegate)
-            .args(["run", "scenarios/quickstart.toml", "--json"])
-            .current_dir(root())
-            .stdout(std::process::Stdio::null()),
-    )
+    runs(&tidegate)
+}
+
+/// Runs the first scenario with a command that was built here.
+fn runs(tidegate: &Path) -> Result<(), Failure> {
+    let mut command = Command::new(tidegate);
+    succeed(command.args(["run", "scenarios/quickstart.toml", "--json"]).current_dir(root()).stdout(std::process::Stdio::null()))
 }
 
 /// Checks the command for a system that is not Linux.

@@ -1,4 +1,4 @@
-//! `tidegate doctor`: what this machine lacks for which command, and the line that mends it.
+//! `tidegate doctor`: what this machine lacks for which command, and the line that mends it; which sockets a bridge gets on each interface, and why.
 
 use crate::failure::Failure;
 use crate::present::print;
@@ -42,18 +42,27 @@ const LIVE: &str = "live, model validate --live";
 /// The commands that measure.
 const MEASURING: &str = "live, bench, model";
 
+/// The sockets that a bridge gets on an interface, as texts.
+#[derive(PartialEq, Eq, Debug)]
+struct Sockets {
+    interface: String,
+    /// With `--io xdp`, and with `--io auto`.
+    xdp: String,
+    auto: String,
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut findings = live(&arguments.interfaces);
+    let (mut findings, sockets) = live(&arguments.interfaces);
     findings.extend(machine(Path::new("/sys"), std::thread::available_parallelism().map_or(1, usize::from)));
     let is_prevented = findings.iter().any(|finding| finding.weight == Weight::Prevents);
-    print(&if arguments.json { as_json(&findings) } else { as_text(&findings) })?;
+    print(&if arguments.json { as_json(&findings, &sockets) } else { as_text(&findings, &sockets) })?;
     Ok(ExitCode::from(if is_prevented { 3 } else { 0 }))
 }
 
 #[cfg(all(feature = "live", target_os = "linux"))]
-/// What the checks at the start of a bridge find.
-fn live(interfaces: &[String]) -> Vec<Finding> {
+/// What the checks at the start of a bridge find, and the sockets that it would get.
+fn live(interfaces: &[String]) -> (Vec<Finding>, Vec<Sockets>) {
     let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
     let found = tidegate_live::examine(&names);
     let prevented = found.refusals.into_iter().map(|text| (Weight::Prevents, text));
@@ -61,7 +70,8 @@ fn live(interfaces: &[String]) -> Vec<Finding> {
     let limited = found.warnings.into_iter().chain(confinement).map(|text| (Weight::Limits, text));
     let finding =
         |(weight, text): (Weight, String)| Finding { commands: LIVE, weight, text: text.trim_start_matches("warning: ").to_owned() };
-    prevented.chain(limited).map(finding).collect()
+    let sockets = |of: tidegate_live::InterfaceSockets| Sockets { interface: of.interface, xdp: of.xdp, auto: of.auto };
+    (prevented.chain(limited).map(finding).collect(), found.sockets.into_iter().map(sockets).collect())
 }
 
 #[cfg(all(feature = "live", target_os = "linux"))]
@@ -82,9 +92,9 @@ fn confinement() -> Option<String> {
 
 /// The checks at the start of a bridge need one.
 #[cfg(not(all(feature = "live", target_os = "linux")))]
-fn live(_: &[String]) -> Vec<Finding> {
+fn live(_: &[String]) -> (Vec<Finding>, Vec<Sockets>) {
     let text = "this build carries no packets: build it for Linux, with the feature `live`".to_owned();
-    vec![Finding { commands: LIVE, weight: Weight::Prevents, text }]
+    (vec![Finding { commands: LIVE, weight: Weight::Prevents, text }], Vec::new())
 }
 
 /// What of the machine makes packets late, or measurements vary, as the files below `/sys` say.
@@ -125,8 +135,12 @@ fn machine(sys: &Path, cores: usize) -> Vec<Finding> {
     findings
 }
 
-fn as_text(findings: &[Finding]) -> String {
+fn as_text(findings: &[Finding], sockets: &[Sockets]) -> String {
     let mut text = String::new();
+    for Sockets { interface, xdp, auto } in sockets {
+        let auto = if auto == xdp { "the same" } else { auto };
+        let _infallible = writeln!(text, "{interface}: `live --io xdp` gets {xdp}; `--io auto` gets {auto}");
+    }
     for Finding { commands, weight, text: what } in findings {
         let weight = if *weight == Weight::Prevents { "cannot run" } else { "limited" };
         let _infallible = writeln!(text, "{commands}: {weight}\n  {what}");
@@ -140,12 +154,14 @@ fn as_text(findings: &[Finding]) -> String {
     text
 }
 
-fn as_json(findings: &[Finding]) -> String {
+fn as_json(findings: &[Finding], sockets: &[Sockets]) -> String {
     let each = |finding: &Finding| {
         let commands: Vec<&str> = finding.commands.split(", ").collect();
         json!({ "commands": commands, "prevents": finding.weight == Weight::Prevents, "text": finding.text })
     };
-    json!({ "version": env!("CARGO_PKG_VERSION"), "findings": findings.iter().map(each).collect::<Vec<_>>() }).to_string()
+    let of_interface = |of: &Sockets| json!({ "interface": of.interface, "xdp": of.xdp, "auto": of.auto });
+    let (findings, sockets): (Vec<_>, Vec<_>) = (findings.iter().map(each).collect(), sockets.iter().map(of_interface).collect());
+    json!({ "version": env!("CARGO_PKG_VERSION"), "findings": findings, "sockets": sockets }).to_string()
 }
 
 #[cfg(test)]
@@ -195,10 +211,26 @@ mod tests {
     #[test]
     fn text_and_json_say_which_command_cannot_run() {
         let lacks = [Finding { commands: LIVE, weight: Weight::Prevents, text: "no rights".to_owned() }];
-        assert_eq!(as_text(&lacks), "live, model validate --live: cannot run\n  no rights\nCommands that are not named lack nothing.\n");
-        let json: serde_json::Value = serde_json::from_str(&as_json(&lacks)).unwrap();
+        assert_eq!(
+            as_text(&lacks, &[]),
+            "live, model validate --live: cannot run\n  no rights\nCommands that are not named lack nothing.\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&as_json(&lacks, &[])).unwrap();
         assert_eq!(json["findings"][0]["prevents"], true);
         assert_eq!(json["findings"][0]["commands"][1], "model validate --live");
-        assert_eq!(as_text(&[]), "Every command can run, and nothing is lacking.\n");
+        assert_eq!(as_text(&[], &[]), "Every command can run, and nothing is lacking.\n");
+    }
+
+    #[test]
+    fn the_sockets_of_an_interface_come_first() {
+        let of = |interface: &str, xdp: &str, auto: &str| Sockets { interface: interface.into(), xdp: xdp.into(), auto: auto.into() };
+        let card = of("eth1", "AF_XDP: native, zero-copy, 4 queues", "AF_XDP: native, zero-copy, 4 queues");
+        let pair = of("veth0", "AF_XDP: native, copied by the kernel, 1 queue", "packet sockets, because veth0 is no network card");
+        let text = as_text(&[], &[card, pair]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "eth1: `live --io xdp` gets AF_XDP: native, zero-copy, 4 queues; `--io auto` gets the same");
+        assert!(lines[1].starts_with("veth0: ") && lines[1].ends_with("`--io auto` gets packet sockets, because veth0 is no network card"));
+        let json: serde_json::Value = serde_json::from_str(&as_json(&[], &[of("a", "b", "c")])).unwrap();
+        assert_eq!(json["sockets"], json!([{ "interface": "a", "xdp": "b", "auto": "c" }]));
     }
 }

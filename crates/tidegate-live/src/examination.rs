@@ -21,6 +21,19 @@ pub struct Examination {
     pub refusals: Vec<String>,
     /// What one would warn of, or do worse than it could.
     pub warnings: Vec<String>,
+    /// The sockets that each interface would get, in the order of their names given.
+    pub sockets: Vec<InterfaceSockets>,
+}
+
+/// The sockets through which a bridge would carry the frames of an interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InterfaceSockets {
+    /// The interface, as it was named.
+    pub interface: String,
+    /// Those that `Io::Xdp` gets, and why, where these are packet sockets. A bridge has AF_XDP on both of its interfaces or on none.
+    pub xdp: String,
+    /// Those that `Io::Auto` chooses.
+    pub auto: String,
 }
 
 /// Examines the rights of this process and these interfaces (`eth1`, or `eth1:100` for a VLAN), with the checks that a bridge makes when it starts.
@@ -60,12 +73,12 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
     let is_beside_vlan = names.iter().any(|name| name.contains(':'));
     for name in names {
         match examine_endpoint(&control, name, is_beside_vlan) {
-            Ok((name, state)) => {
-                let name = name.as_str();
+            Ok((endpoint, state)) => {
+                let name = endpoint.name.as_str();
                 found.warnings.extend(interface_warnings::outages(&control, [name]));
                 // What is too long for the policy is known with the policy.
                 found.warnings.extend(interface_warnings::of_interface(&control, name, &state, u32::MAX));
-                found.warnings.extend(xdp::obstacle(name, state.mtu));
+                found.sockets.push(sockets(&control, &endpoint, &state));
                 mtus.push(state.mtu);
             }
             Err(error) => found.refusals.push(error.to_string()),
@@ -77,12 +90,22 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
     Ok(())
 }
 
+fn sockets(control: &ControlSocket, endpoint: &Endpoint, state: &InterfaceState) -> InterfaceSockets {
+    let packet = |why: String| format!("packet sockets, because {why}");
+    let xdp = xdp::expected(control, endpoint, state);
+    let auto = match (&xdp, xdp::not_worth_it(control, &[endpoint])) {
+        (Ok(_), Some(why)) => packet(why),
+        _ => xdp.clone().unwrap_or_else(packet),
+    };
+    InterfaceSockets { interface: endpoint.shown.clone(), xdp: xdp.unwrap_or_else(packet), auto }
+}
+
 /// The interface of an endpoint, such as `eth1` or `eth1:100`, if no bridge carries packets on it.
-fn examine_endpoint(control: &ControlSocket, shown: &str, is_beside_vlan: bool) -> Result<(String, InterfaceState), LiveError> {
+fn examine_endpoint(control: &ControlSocket, shown: &str, is_beside_vlan: bool) -> Result<(Endpoint, InterfaceState), LiveError> {
     let endpoint = Endpoint::new(shown)?;
     let state = control.ethernet_state(&endpoint.name)?;
     InterfaceLock::take(&endpoint, state.index, is_beside_vlan)?;
-    Ok((endpoint.name, state))
+    Ok((endpoint, state))
 }
 
 /// The warning that threads have no real-time priority.

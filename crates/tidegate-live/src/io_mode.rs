@@ -27,7 +27,7 @@ pub(crate) fn open(
     let obstacle = match options.io {
         Io::Packet => return packet("packet sockets".to_owned(), None),
         _ if options.end_system => Some("an end system has packet sockets".to_owned()),
-        Io::Auto => xdp::not_worth_it(control, endpoints),
+        Io::Auto => xdp::not_worth_it(control, &endpoints),
         Io::Xdp => None,
     };
     let opened = obstacle.map_or_else(|| xdp::open(control, endpoints, states, held, options.ring), Err);

@@ -88,7 +88,7 @@ pub use control::{ClassDelays, ClassVolumes, Control};
 pub use counters::{DirectionCounters, Leak, Refused, Unsent};
 pub use direction_loop::EngineRecord;
 pub use error::{ControlError, LiveError};
-pub use examination::{Examination, examine};
+pub use examination::{Examination, InterfaceSockets, examine};
 pub use guardian::{Carried, Guardian, Look};
 pub use heartbeat::Heartbeat;
 pub use ingress::Checksums;

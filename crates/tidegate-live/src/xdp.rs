@@ -6,6 +6,7 @@
 //!
 //! Native mode only: in generic mode a host with segmentation offload sends super-frames that never arrive.
 
+mod features;
 mod interface;
 mod program;
 mod receiver;
@@ -68,13 +69,7 @@ pub(crate) fn open(
     held: [Held; 2],
     ring: u32,
 ) -> Result<XdpPair, String> {
-    if let Some(endpoint) = endpoints.into_iter().find(|endpoint| endpoint.vlan.is_some()) {
-        return Err(format!("{} is a VLAN of an interface, whose tags AF_XDP does not see", endpoint.shown));
-    }
-    let longest = states.map(|state| state.mtu.saturating_add(FRAME_HEADER + HEADROOM)).into_iter().max().unwrap_or(0);
-    let Some(chunk) = [2048, 4096].into_iter().find(|chunk| longest <= *chunk) else {
-        return Err(too_long(states[0].mtu.max(states[1].mtu)));
-    };
+    let chunk = fits(&endpoints, states[0].mtu.max(states[1].mtu))?;
     let names = endpoints.map(|endpoint| endpoint.name.as_str());
     let queues = names.map(|name| control.receive_queues(name));
     let lengths = queues.map(|queues| Lengths { receive: (ring / queues).next_power_of_two().max(64), send: SEND_RING });
@@ -108,11 +103,29 @@ pub(crate) fn open(
     Ok(XdpPair { directions, mode })
 }
 
-/// Why an interface with this MTU cannot have AF_XDP, as far as it is known without trying.
-pub(crate) fn obstacle(name: &str, mtu: u32) -> Option<String> {
-    const PAGE: u32 = 4096;
-    (mtu.saturating_add(FRAME_HEADER + HEADROOM) > PAGE)
-        .then(|| format!("{name} has packet sockets with `live --io xdp`: {}", too_long(mtu)))
+/// The sockets that an interface would get for `Io::Xdp`, as far as it is known without trying, as the end of a sentence.
+///
+/// # Errors
+/// Why it would get packet sockets.
+pub(crate) fn expected(control: &ControlSocket, endpoint: &Endpoint, state: &InterfaceState) -> Result<String, String> {
+    fits(&[endpoint], state.mtu)?;
+    let features = match features::of(state.index) {
+        Ok(features) => features,
+        Err(_) => return Err("this kernel does not tell whether its driver has native XDP (Linux 6.3), so it is to be tried".to_owned()),
+    };
+    if !features.are_native() {
+        return Err("its driver has no native XDP".to_owned());
+    }
+    Ok(format!("AF_XDP: {}", sockets(features.copy_nothing(), control.receive_queues(&endpoint.name))))
+}
+
+/// The bytes that hold a frame of interfaces with at most this MTU.
+fn fits(endpoints: &[&Endpoint], mtu: u32) -> Result<u32, String> {
+    if let Some(endpoint) = endpoints.iter().find(|endpoint| endpoint.vlan.is_some()) {
+        return Err(format!("{} is a VLAN of an interface, whose tags AF_XDP does not see", endpoint.shown));
+    }
+    let longest = mtu.saturating_add(FRAME_HEADER + HEADROOM);
+    [2048, 4096].into_iter().find(|chunk| longest <= *chunk).ok_or_else(|| too_long(mtu))
 }
 
 fn too_long(mtu: u32) -> String {
@@ -120,19 +133,19 @@ fn too_long(mtu: u32) -> String {
 }
 
 /// Why `auto` leaves AF_XDP alone before it is tried: it is no slower for certain only where a network card has it in its driver.
-pub(crate) fn not_worth_it(control: &ControlSocket, endpoints: [&Endpoint; 2]) -> Option<String> {
-    let is_virtual = |endpoint: &&Endpoint| !control.is_card(&endpoint.name);
-    let found = endpoints.into_iter().find(is_virtual)?;
+pub(crate) fn not_worth_it(control: &ControlSocket, endpoints: &[&Endpoint]) -> Option<String> {
+    let found = endpoints.iter().find(|endpoint| !control.is_card(&endpoint.name))?;
     Some(format!("{} is no network card, and AF_XDP copies its frames twice", found.name))
 }
 
 fn mode(interfaces: [(&str, &Arc<XdpInterface>); 2]) -> String {
-    let each = interfaces.map(|(name, interface)| {
-        let queues = interface.queues();
-        let copies = if interface.abilities().zero_copy { "zero-copy" } else { "copied by the kernel" };
-        format!("{name} native, {copies}, {queues} {}", if queues == 1 { "queue" } else { "queues" })
-    });
+    let each = interfaces.map(|(name, interface)| format!("{name} {}", sockets(interface.abilities().zero_copy, interface.queues())));
     format!("AF_XDP: {}", each.join("; "))
+}
+
+fn sockets(zero_copy: bool, queues: u32) -> String {
+    let copies = if zero_copy { "zero-copy" } else { "copied by the kernel" };
+    format!("native, {copies}, {queues} {}", if queues == 1 { "queue" } else { "queues" })
 }
 
 fn refusal(doing: &str, name: &str, length: usize, cause: &io::Error) -> String {

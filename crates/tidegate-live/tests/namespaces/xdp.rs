@@ -45,6 +45,22 @@ fn virtual_interfaces_stay_with_packet_sockets_unless_asked() {
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
 }
 
+/// What is told in advance is what a bridge gets.
+#[test]
+fn the_sockets_of_each_interface_are_known_in_advance() {
+    let topology = Topology::new();
+    topology.within(Place::Middle, "ip link add tgx type bridge");
+    topology.within(Place::Middle, "ip link set tgx up");
+    let found = topology.call(Place::Middle, || tidegate_live::examine(&["tgb", "tgc", "tgb:7", "tgx"]).sockets);
+    let [b, c, vlan, bridge] = &found[..] else { panic!("{found:?}") };
+    for (of, name) in [(b, "tgb"), (c, "tgc")] {
+        assert_eq!((of.interface.as_str(), of.xdp.as_str()), (name, "AF_XDP: native, copied by the kernel, 1 queue"));
+        assert!(of.auto.contains("packet sockets, because") && of.auto.contains("no network card"), "{of:?}");
+    }
+    assert!(vlan.xdp.starts_with("packet sockets, because tgb:7 is a VLAN") && vlan.auto == vlan.xdp, "{vlan:?}");
+    assert_eq!(bridge.xdp, "packet sockets, because its driver has no native XDP");
+}
+
 /// Starts a bridge that cannot have AF_XDP, and returns its warning.
 fn fallen_back(prepare: &[(Place, &str)], config: LiveConfig) -> String {
     let topology = Topology::new();
