@@ -17,7 +17,7 @@ const HEARTBEAT: &str = "TIDEGATE_HEARTBEAT";
 
 /// The wait before a failed bridge is started again. It doubles, up to the second, when the bridge fails within as long as the wait was.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// How often the watchdog is fed in place of the bridge.
 const FEEDING: Duration = Duration::from_secs(1);
