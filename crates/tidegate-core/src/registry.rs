@@ -51,7 +51,7 @@ crate::registry! { $
     unnamed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].
         Hierarchy = Box<crate::scheduler::Hierarchy<AnyScheduler>>;
-        /// A tree of deficit and sparse round robin, built by [`crate::scheduler::DeficitTree::build`].
+        /// A tree of deficit, weighted and sparse round robin, built by [`crate::scheduler::DeficitTree::build`].
         DeficitTree = Box<crate::scheduler::DeficitTree>;
         /// A scheduler whose flows keep contracts of their own, built by [`crate::shaper::Shaped::new`].
         Shaped = Box<crate::shaper::Shaped<AnyScheduler>>;

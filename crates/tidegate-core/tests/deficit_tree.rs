@@ -1,4 +1,4 @@
-//! The tree of deficit and sparse round robin beside the general tree of the same nodes: the same packets at the same instants, whatever happens to
+//! The tree of deficit, weighted and sparse round robin beside the general tree of the same nodes: the same packets at the same instants, whatever happens to
 //! them.
 
 mod forest;

@@ -1,11 +1,11 @@
-//! Tree of deficit round robin: the link, groups, subscribers and their queues. Every node shares by weight, or by sparse round robin as FQ-CoDel does
-//! among its queues, and any member may have a contract.
+//! Tree of round robins: the link, groups, subscribers and their queues. Every node shares bytes or packets by weight, or by sparse round robin as
+//! FQ-CoDel does among its queues, and any member may have a contract.
 //!
-//! **Law.** It answers every call as [`Hierarchy`](super::Hierarchy) does whose nodes have [`DeficitRoundRobin`](super::DeficitRoundRobin) and
-//! [`SparseRoundRobin`](super::SparseRoundRobin): the same packets at the same instants. Hence on every level the fairness of these two, and of every
-//! contract that a policer accepts all its packets.
+//! **Law.** It answers every call as [`Hierarchy`](super::Hierarchy) does whose nodes have [`DeficitRoundRobin`](super::DeficitRoundRobin),
+//! [`WeightedRoundRobin`](super::WeightedRoundRobin) and [`SparseRoundRobin`](super::SparseRoundRobin): the same packets at the same instants. Hence on
+//! every level the fairness of these three, and of every contract that a policer accepts all its packets.
 //!
-//! **Source.** As for these three.
+//! **Source.** As for these four.
 //!
 //! **State.** 64 bytes per flow and per node: its turn, its contract of one bucket, and what it has to send. 48 bytes more for contracts that have a
 //! peak rate and for changes, which a packet of a single bucket does not touch. 128 bytes per node. The waiting list of all.
@@ -42,7 +42,7 @@ mod ring;
 use member::{Contract, Member};
 use node::Node;
 
-/// A tree of deficit and sparse round robin over the flows of one port.
+/// A tree of deficit, weighted and sparse round robin over the flows of one port.
 ///
 /// Two sites share a link alike; in the first, two subscribers share 2:1.
 ///

@@ -1,6 +1,7 @@
-//! The turns of deficit round robin among the flows of one ring, in a table that may hold the flows of other rings, too.
+//! The turns of deficit and weighted round robin among the flows of one ring, in a table that may hold the flows of other rings, too.
 //!
-//! Each flow has a deficit, a weight and the length of its head. The ring holds what one byte costs and what a turn grants.
+//! Each flow has a deficit, a weight and the length of its head. The ring holds what one byte costs and what a turn grants. Where packets are counted
+//! in place of bytes, each costs one, and a turn grants the weight.
 
 use super::active_list::{InRounds, PrefetchPredictor, Rounds};
 use super::moves::Moves;
@@ -73,7 +74,7 @@ const FINE_GRANT: u128 = 1024;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct DeficitTurns {
-    /// What one byte costs, in the unit of deficits.
+    /// What one byte costs, in the unit of deficits; 0 where a packet costs one, however long it is.
     cost: u32,
     /// What a turn grants per unit of weight, in the same unit.
     grant: u32,
@@ -106,9 +107,20 @@ impl DeficitTurns {
         DeficitTurns { cost, grant: quantum, active: Rounds::EMPTY, predictor: PrefetchPredictor::NEW }
     }
 
+    /// An empty ring in which a turn grants as many packets as the weight.
+    pub(super) const BY_PACKETS: DeficitTurns = DeficitTurns::new(1, 0);
+
+    /// True if both count bytes, or both packets.
+    pub(super) const fn counts_as(&self, other: &DeficitTurns) -> bool {
+        (self.cost == 0) == (other.cost == 0)
+    }
+
     /// From the next quantum on `least` is the least weight, whose quantum is `quantum` bytes. Returns another unit if deficits have to be converted
     /// to it.
     pub(super) fn scale(&mut self, quantum: u32, least: u32) -> Option<Unit> {
+        if self.cost == 0 {
+            return None;
+        }
         let product = u128::from(quantum) * u128::from(self.cost);
         let grant = product.div_ceil(least.into());
         let is_coarse = self.cost < least && grant < FINE_GRANT && !product.is_multiple_of(least.into());
@@ -147,7 +159,7 @@ impl DeficitTurns {
 
     #[inline]
     fn cost(&self, length: u32) -> u64 {
-        u64::from(length) * u64::from(self.cost)
+        u64::from(length) * u64::from(self.cost) + u64::from(self.cost == 0)
     }
 
     /// A flow joins the ring with a fresh quantum.

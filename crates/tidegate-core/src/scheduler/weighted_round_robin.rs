@@ -12,7 +12,7 @@
 //! Chip", IEEE Journal on Selected Areas in Communications 9(8), 1991. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate
 //! Servers", IEEE/ACM Transactions on Networking 6(5), 1998, table I.
 //!
-//! **State.** 32 bytes per flow: weight, packets left in the turn, the links of the active list.
+//! **State.** 32 bytes per flow: weight, packets left in the turn, length of the head, the links of the active list.
 //!
 //! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next.
 //!
@@ -21,7 +21,8 @@
 //! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
 //! have turns, so no slot is left empty.
 
-use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
+use super::active_list::Links;
+use super::deficit_turns::{DeficitTurns, flows_take_turns, in_turns};
 use super::moves::Moves;
 use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, weight_of};
 use crate::algorithm::Algorithm;
@@ -58,71 +59,35 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     flows: Vec<Turn>,
-    active: Rounds,
-    predictor: PrefetchPredictor,
+    turns: DeficitTurns,
 }
 
 /// Half a cache line, so that no flow's state lies across two.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Turn {
+    /// The packets left of the turn under way, or those of the next.
+    deficit: u64,
     links: Links,
     /// Packets per turn.
     weight: u32,
-    /// Packets that the flow may still send: in the turn under way, or in its next. Zero when the turn is over but has not passed on yet.
-    left: u32,
+    /// The wire length of the head.
+    length: u32,
     /// The round of that turn.
     round: u32,
 }
 
-in_rounds!(Turn);
+in_turns!(Turn);
 
 impl Scheduler for WeightedRoundRobin {
     const WORK_CONSERVING: bool = true;
 
-    #[inline]
-    fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
-        let turn = &mut self.flows[flow.index()];
-        turn.left = turn.weight;
-        self.active.join(&mut self.flows, flow.0);
-    }
-
-    #[inline]
-    fn select(&mut self, _now: Time) -> Decision {
-        loop {
-            let Some(front) = self.active.front() else { return Decision::Idle };
-            let turn = &mut self.flows[front as usize];
-            if turn.left > 0 {
-                return Decision::Serve(Flow(front));
-            }
-            // Passed on only now, so that a flow that became backlogged during the last packet is before the flow that sent it.
-            turn.left = turn.weight;
-            self.active.pass(&mut self.flows);
-        }
-    }
-
-    #[inline]
-    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
-        match next {
-            Some(_) => {
-                let turn = &mut self.flows[flow.index()];
-                turn.left -= 1;
-                if turn.left == 0 {
-                    self.predictor.turn_of(&mut self.flows, flow.0);
-                }
-            }
-            None => {
-                self.predictor.turn_of(&mut self.flows, flow.0);
-                self.lost(now, flow, None);
-            }
-        }
-    }
+    flows_take_turns!();
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         if next.is_none() {
-            self.active.leave(&mut self.flows, flow.0);
+            self.turns.leave(&mut self.flows, flow.0);
         }
     }
 
@@ -132,22 +97,11 @@ impl Scheduler for WeightedRoundRobin {
     }
 
     fn suspend(&mut self, _now: Time, flow: Flow) {
-        let left = self.flows[flow.index()].left;
-        let left = self.active.suspend(&mut self.flows, flow.0, u64::from(left)) as u32;
-        let turn = &mut self.flows[flow.index()];
-        turn.left = left;
-        if turn.left == 0 {
-            (turn.left, turn.round) = (turn.weight, turn.round.wrapping_add(1));
-        }
+        self.turns.suspend(&mut self.flows, flow.0);
     }
 
-    fn resume(&mut self, _now: Time, flow: Flow, _head: Head) {
-        let Turn { left, weight, round, .. } = self.flows[flow.index()];
-        if self.active.resume(&mut self.flows, flow.0, left < weight) {
-            self.flows[flow.index()].left = left.max(left.saturating_add(weight).min(weight.saturating_mul(2)));
-        }
-        let turn = &self.flows[flow.index()];
-        self.active.remember(flow.0, [(round, left), (turn.round, turn.left)].map(|(round, left)| (round, u64::from(left))));
+    fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
+        self.turns.resume(&mut self.flows, flow.0, head.length);
     }
 
     fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
@@ -157,23 +111,23 @@ impl Scheduler for WeightedRoundRobin {
 
     fn forget(&mut self, _now: Time, flow: Flow) {
         let turn = &mut self.flows[flow.index()];
-        (turn.left, turn.round) = (0, 0);
+        (turn.deficit, turn.round) = (0, 0);
     }
 
     fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
         for kept in kept {
             let turn = &mut self.flows[kept.to.index()];
-            let Turn { left, round, .. } = old.flows[kept.from.index()];
-            (turn.left, turn.round) = (left, round);
+            let Turn { deficit, round, length, .. } = old.flows[kept.from.index()];
+            (turn.deficit, turn.round, turn.length) = (deficit, round, length);
         }
         let mut moves = Moves::new(old.flows.len(), kept);
-        self.active.adopt(&mut self.flows, &mut old.active, &mut old.flows, &mut moves);
+        self.turns.adopt(&mut self.flows, &mut old.turns, &mut old.flows, &mut moves);
         moves.activate_others(self, now, kept);
     }
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        Some(self.predictor.prefetch_hint())
+        Some(self.turns.prefetch_hint())
     }
 
     #[inline]
@@ -188,12 +142,11 @@ impl Algorithm<Scheduling> for WeightedRoundRobin {
     const ACCEPTS: &'static [Parameter] = &[Parameter::Weight];
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<WeightedRoundRobin, BuildError> {
-        let mut turns = alloc::vec![Turn { links: Links::NONE, weight: 1, left: 0, round: 0 }; setup.places(flows)];
+        let mut turns = alloc::vec![Turn { deficit: 0, links: Links::NONE, weight: 1, length: 0, round: 0 }; setup.places(flows)];
         for (index, parameters) in flows.iter().enumerate() {
-            let weight = weight_of(index, parameters)?;
-            (turns[index].weight, turns[index].left) = (weight, weight);
+            turns[index].weight = weight_of(index, parameters)?;
         }
-        Ok(WeightedRoundRobin { flows: turns, active: Rounds::EMPTY, predictor: PrefetchPredictor::NEW })
+        Ok(WeightedRoundRobin { flows: turns, turns: DeficitTurns::BY_PACKETS })
     }
 }
 

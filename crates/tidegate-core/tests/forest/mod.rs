@@ -483,9 +483,10 @@ pub fn forests() -> impl Strategy<Value = Forest> {
 
 /// The same in which nodes share by deficit round robin, or some by sparse round robin.
 pub fn deficit_forests() -> impl Strategy<Value = Forest> {
-    (forests(), prop::collection::vec(prop::bool::weighted(0.3), 8)).prop_map(|((mut branches, leaves), is_sparse)| {
-        for ((_, kind, _), &is_sparse) in branches.iter_mut().zip(&is_sparse) {
-            *kind = if is_sparse { SchedulerKind::SparseRoundRobin } else { SchedulerKind::DeficitRoundRobin };
+    let kinds = [SchedulerKind::DeficitRoundRobin, SchedulerKind::WeightedRoundRobin, SchedulerKind::SparseRoundRobin];
+    (forests(), prop::collection::vec(prop::sample::select(kinds.to_vec()), 8)).prop_map(|((mut branches, leaves), kinds)| {
+        for ((_, kind, _), &other) in branches.iter_mut().zip(&kinds) {
+            *kind = other;
         }
         (branches, leaves)
     })

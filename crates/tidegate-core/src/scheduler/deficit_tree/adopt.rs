@@ -50,7 +50,9 @@ impl DeficitTree {
             let record = &mut self.members[member];
             (record.presented, record.suspended) = (before.presented && !has_left, before.suspended && !has_left);
             let node = &mut self.nodes[record.parent as usize];
-            if let (Ring::Deficits(turns), Ring::Deficits(before_them)) = (&node.ring, &old.nodes[before.parent as usize].ring) {
+            if let (Ring::Deficits(turns), Ring::Deficits(before_them)) = (&node.ring, &old.nodes[before.parent as usize].ring)
+                && turns.counts_as(before_them)
+            {
                 (record.deficit, record.round) = (turns.unit_after(before_them).converted(before.deficit), before.round);
             }
             node.backlogged += u32::from(record.presented);
@@ -69,7 +71,7 @@ impl DeficitTree {
             let has_stayed = matches.stayed(self, old, node).is_some();
             let (here, before) = (&mut self.nodes[node], &mut old.nodes[origin]);
             let is_of_the_same_kind = match (&mut here.ring, &mut before.ring) {
-                (Ring::Deficits(turns), Ring::Deficits(before)) => {
+                (Ring::Deficits(turns), Ring::Deficits(before)) if turns.counts_as(before) => {
                     turns.adopt(&mut self.members, before, &mut old.members, moves);
                     true
                 }

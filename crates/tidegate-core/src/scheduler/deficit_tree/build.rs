@@ -23,9 +23,11 @@ use alloc::vec::Vec;
 const SCAN_LIMIT: usize = 64;
 
 impl DeficitTree {
-    /// True if a tree of these nodes can be built: all of them share by deficit round robin or by sparse round robin.
+    /// True if a tree of these nodes can be built: all of them share by deficit, weighted or sparse round robin.
     pub fn suits(nodes: &[NodeSpec]) -> bool {
-        nodes.iter().all(|node| matches!(node.scheduler, SchedulerKind::DeficitRoundRobin | SchedulerKind::SparseRoundRobin))
+        nodes.iter().all(|node| {
+            matches!(node.scheduler, SchedulerKind::DeficitRoundRobin | SchedulerKind::WeightedRoundRobin | SchedulerKind::SparseRoundRobin)
+        })
     }
 
     /// Builds the tree from what [`Hierarchy::build`](crate::scheduler::Hierarchy::build) takes.
@@ -52,7 +54,7 @@ impl DeficitTree {
         leaves: usize,
         leaf: impl Fn(usize) -> LeafSpec,
     ) -> Result<DeficitTree, HierarchyError> {
-        assert!(DeficitTree::suits(nodes), "all nodes share by deficit or sparse round robin");
+        assert!(DeficitTree::suits(nodes), "all nodes share by deficit, weighted or sparse round robin");
         if nodes.first().is_none_or(|root| root.parent.is_some()) {
             return Err(HierarchyError::NoRoot);
         }
@@ -136,6 +138,7 @@ impl DeficitTree {
             SchedulerKind::SparseRoundRobin => {
                 Ring::Sparse(SparseTurns::new(spec.queue.quantum.map_or(self.plan.quantum, |quantum| quantum.bytes())))
             }
+            SchedulerKind::WeightedRoundRobin => Ring::Deficits(DeficitTurns::BY_PACKETS),
             _ => Ring::Deficits(DeficitTurns::new(self.plan.quantum, least)),
         }));
         let plan = &mut self.plan;
@@ -147,7 +150,8 @@ impl DeficitTree {
         plan.places.vacant_places.extend((children.len() as u32..places as u32).rev());
         plan.places.vacant_places.resize(first_child + places, 0);
         plan.places.vacancies.push(spec.capacity as u32);
-        let weights = (places >= SCAN_LIMIT).then(|| {
+        let has_least = spec.scheduler == SchedulerKind::DeficitRoundRobin;
+        let weights = (has_least && places >= SCAN_LIMIT).then(|| {
             let mut weights: Vec<u64> = children.iter().map(|&child| self.members[child as usize].weight.into()).collect();
             weights.resize(places, u64::MAX);
             Box::new(Least::new(weights))

@@ -6,6 +6,7 @@ use super::ring::Ring;
 use super::{DeficitTree, NO_MEMBER, VACANT};
 use crate::packet::Flow;
 use crate::ready::ReadyList;
+use crate::scheduler::deficit_turns::DeficitTurns;
 use crate::scheduler::hierarchy::of_flow;
 use crate::scheduler::tree_matches::ROOT;
 use crate::scheduler::{BuildError, FlowParameters, HierarchyError, LeafSpec, Member, weight_of};
@@ -128,6 +129,10 @@ impl DeficitTree {
 
     /// The member in this place of a node has this weight, or is gone: the least quantum is that of the least weight.
     fn weights_changed(&mut self, node: usize, place: u32, weight: Option<u32>) {
+        let Ring::Deficits(turns) = &mut self.nodes[node].ring else { return };
+        if turns.counts_as(&DeficitTurns::BY_PACKETS) {
+            return;
+        }
         let children = self.plan.first_child[node] as usize..self.plan.first_child[node + 1] as usize;
         let children = &self.plan.children[children];
         let least = match &mut self.plan.weights[node] {
@@ -141,7 +146,6 @@ impl DeficitTree {
             }
         };
         let Some(least) = least else { return };
-        let Ring::Deficits(turns) = &mut self.nodes[node].ring else { return };
         if let Some(unit) = turns.scale(self.plan.quantum, least) {
             for &child in children.iter().filter(|&&child| child != NO_MEMBER) {
                 let deficit = &mut self.members[child as usize].deficit;
