@@ -65,6 +65,11 @@ impl Dwcs for Engine {
         either!(self, engine => engine.lost(stream, next))
     }
 
+    #[inline]
+    fn soon(&self) -> Option<Flow> {
+        either!(self, engine => engine.soon())
+    }
+
     fn standing(&self, stream: Flow) -> Standing {
         either!(self, engine => engine.standing(stream))
     }

@@ -469,6 +469,11 @@ impl<R: ReadyList> Dwcs for GroupedDwcs<R> {
         self.set_head(stream, next);
     }
 
+    #[inline]
+    fn soon(&self) -> Option<Flow> {
+        Some(Flow(self.groups.soon)).filter(|soon| soon.index() < self.groups.records.len())
+    }
+
     fn standing(&self, stream: Flow) -> Standing {
         let mut record = self.groups.records[stream.index()].clone();
         let mut tally = self.groups.tallies[stream.index()];

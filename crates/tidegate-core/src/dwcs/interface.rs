@@ -55,6 +55,12 @@ pub trait Dwcs {
     /// The head of `stream`, which `select` has just named, is being served until `finish`; `next` is the arrival of the head that follows.
     fn served(&mut self, stream: Flow, finish: u64, next: Option<u64>);
 
+    /// A stream whose turn is likely to come soon.
+    #[inline]
+    fn soon(&self) -> Option<Flow> {
+        None
+    }
+
     /// The head of `stream` is gone without service: discarded as `select` asked, or taken away. `next` is the arrival of the head that
     /// follows.
     fn lost(&mut self, stream: Flow, next: Option<u64>);

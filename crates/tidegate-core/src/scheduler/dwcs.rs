@@ -25,6 +25,7 @@ use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Sc
 use crate::algorithm::Algorithm;
 use crate::dwcs::{Allotment, Changing, Choice, Engine, Request, StreamError};
 use crate::packet::{Flow, Head};
+use crate::prefetch::prefetch_in;
 use crate::units::{Duration, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
@@ -208,6 +209,16 @@ impl<E: Changing> Scheduler for Dwcs<E> {
         let next = next.map(|head| self.age(&head));
         self.renew(flow);
         self.engine.lost(flow, next);
+    }
+
+    #[inline]
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        self.engine.soon()
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.versions, flow.index());
     }
 
     fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {

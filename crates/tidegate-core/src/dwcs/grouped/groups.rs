@@ -5,7 +5,7 @@ use super::group::DeadlineGroup;
 use super::queues::{QUEUED, Queues, prefetch_stream};
 use super::record::{Place, Record};
 use crate::dwcs::interface::Tally;
-use crate::dwcs::kinetic_key::Member;
+use crate::dwcs::kinetic_key::{Member, NO_STREAM};
 use crate::dwcs::kinetic_tournament::MOST_MISSES;
 use crate::dwcs::rules::Missed;
 use crate::prefetch::prefetch;
@@ -22,6 +22,8 @@ pub(super) struct Groups {
     spare: Vec<u32>,
     /// Streams on their way from one group to another; empty otherwise.
     moving: Vec<u32>,
+    /// The last stream whose record has been fetched, because its turn comes soon.
+    pub soon: u32,
 }
 
 /// What is left of a group that has moved on to its next deadline.
@@ -42,6 +44,7 @@ impl Groups {
             groups: Vec::new(),
             spare: Vec::new(),
             moving: Vec::new(),
+            soon: NO_STREAM,
             records,
         }
     }
@@ -339,16 +342,18 @@ impl Groups {
         group.compare_tolerant(&self.records, &mut self.members, &mut self.moving);
         group.compared.sort_at(group.misses);
         let first = group.first()?;
-        let prefetch_next = |stream| {
+        let soon = &mut self.soon;
+        let mut prefetch_next = |stream| {
             prefetch_stream(stream, &self.records, &self.tallies);
             if let Some(member) = self.members.get(stream as usize) {
                 prefetch(member);
+                *soon = stream;
             }
         };
         if is_new {
             prefetch_next(first.stream());
         }
-        group.compared.following(first.stream(), &self.members).into_iter().for_each(prefetch_next);
+        group.compared.following(first.stream(), &self.members).into_iter().for_each(&mut prefetch_next);
         if let Some(stream) = group.queues.soon() {
             prefetch_next(stream);
         }
