@@ -15,6 +15,7 @@
 //! | [`fault`], [`time`] | a value that cannot be simulated; instants and their range |
 //! | [`statistics`] | the measurements of one replication, and of all |
 //! | [`host`] | host memory, bus and clock around a cell scheduler |
+//! | [`trace`] | the steps of every packet |
 //! | [`error`] | what can be wrong with a network or an experiment |
 //! | [`random`] | one stream of random numbers per component |
 //!
@@ -84,6 +85,7 @@ pub mod source;
 pub mod statistics;
 pub mod tcp;
 pub mod time;
+pub mod trace;
 
 mod cells;
 mod course;
@@ -110,3 +112,4 @@ pub use statistics::{
     TaggedOutcome, TcpOutcome,
 };
 pub use tagging::Tagging;
+pub use trace::{Step, TraceEvent, Tracer};

@@ -6,6 +6,7 @@ use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::simulation::Simulation;
 use crate::statistics::{Outcome, Replication};
+use crate::trace::Tracer;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,6 +20,8 @@ pub struct Control<'a> {
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
     /// Ends the simulation soon after it becomes true.
     pub cancel: Option<&'a AtomicBool>,
+    /// Sees every packet of the first replication, which then takes several times as long.
+    pub tracer: Option<&'a dyn Tracer>,
 }
 
 /// Simulates every replication, and summarises them.
@@ -54,7 +57,8 @@ pub fn run_with_changes(
             if replication >= count {
                 return done;
             }
-            let result = Simulation::new(network, experiment, &course, replication).run(&mut |part| progress.at(replication, part));
+            let tracer = control.tracer.filter(|_| replication == 0);
+            let result = Simulation::new(network, experiment, &course, replication, tracer).run(&mut |part| progress.at(replication, part));
             if result.is_err() {
                 next.store(count, Ordering::Relaxed);
                 progress.failed.store(true, Ordering::Relaxed);

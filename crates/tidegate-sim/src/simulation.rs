@@ -9,6 +9,7 @@
 //! | [`signalling`] | calls that are set up and released |
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
+//! | [`tracing`] | the steps of packets, if somebody wants to know them |
 //! | [`accounting`] | the checks at the end |
 //!
 //! Nothing is allocated per packet: packets are kept in the pool of their port or in that of all links. Both grow to what they must hold, and
@@ -21,6 +22,7 @@ use crate::network::Network;
 use crate::statistics::flow::{FlowMeter, PathSummary};
 use crate::statistics::{Replication, TcpStatistics};
 use crate::time::NEVER;
+use crate::trace::Tracer;
 use admitting_ports::AdmittingPorts;
 use agenda::{Agenda, Due};
 use connections::Connections;
@@ -31,6 +33,7 @@ use link::LinkPort;
 use signalling::Signalling;
 use sources::Sources;
 use tidegate_core::port::Switched;
+use tracing::Tracing;
 
 mod accounting;
 mod adapter;
@@ -47,6 +50,7 @@ mod signalling;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod tracing;
 
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
@@ -67,13 +71,19 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     /// A replication of an experiment; both it and the network have been checked.
-    pub(crate) fn new(network: &'a Network, experiment: &Experiment, course: &'a Course, replication: u32) -> Simulation<'a> {
+    pub(crate) fn new(
+        network: &'a Network,
+        experiment: &Experiment,
+        course: &'a Course,
+        replication: u32,
+        tracer: Option<&'a dyn Tracer>,
+    ) -> Simulation<'a> {
         let routes = &course.routes;
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let mut sources = Sources::new(network, experiment, routes, replication);
         let connections = Connections::new(network, experiment, routes, replication);
-        let (links, driven) = link::build(network, course, experiment, replication);
+        let (links, driven) = link::build(network, course, experiment, replication, tracer.is_some());
         let late_links = link::late_links(&links);
         let link_ends = links.len() + late_links.len();
         let mut agenda = Agenda::new(driven.len(), link_ends, network.flows.len(), connections.slow_hosts(), !network.calls.is_empty());
@@ -84,7 +94,8 @@ impl<'a> Simulation<'a> {
         network.calls.iter().flat_map(|calls| &calls.flows).for_each(|&flow| agenda.set_source(flow, NEVER));
         connections.set_first_events(&mut agenda);
         let meters = network.flows.iter().map(|flow| FlowMeter::new(PathSummary::of(network, flow), warm_up, sample_interval)).collect();
-        let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network));
+        let tracing = tracer.map(|tracer| Box::new(Tracing::new(tracer, network)));
+        let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network), tracing);
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
         let mut plane =
@@ -162,6 +173,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn finish(mut self) -> Result<Replication, SimulationError> {
+        if let Some(tracing) = &mut self.plane.flows.tracing {
+            tracing.tell_until(self.end);
+        }
         for link in &mut self.plane.links {
             link.advance(self.end);
             if let LinkPort::Fifo(port) = &link.port {

@@ -14,6 +14,7 @@ use crate::cells::{Departure, Fate, Train};
 use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
+use crate::trace::Step;
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
 use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
@@ -66,10 +67,13 @@ impl DataPlane<'_> {
         if hop.comes_as_cells {
             self.arrive_as_cells(now, self.links[link].rest.pace, packet);
         } else if hop.link == ENDPOINT {
+            if self.flows.tracing.is_some() {
+                self.flows.trace_on_link(now, Step::Delivered, None, &packet);
+            }
             return Some((hop, packet));
         } else if hop.link == SINK {
             // Over a link that reorders, deliveries are counted when they happen.
-            self.flows.deliver(now, hop.flow, &packet);
+            self.deliver(now, hop.flow, &packet);
         } else {
             self.arrive(now, packet);
         }
@@ -99,6 +103,7 @@ impl DataPlane<'_> {
         match &mut port.kind {
             PortKind::Packets { port: packets, busy_until } => {
                 if packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above) {
+                    watch.flows.trace_mark(now, &packet);
                     watch.meter.ce_marked(watch.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
                 }
                 let (queue, key) = watch.flows.routes.queue_and_key(hop, packet.meta.ecn(), packet.length);
@@ -330,6 +335,9 @@ impl DataPlane<'_> {
     fn forward(&mut self, link: usize, packet: InTransit, leaves: u64) {
         let hop = self.hop(packet.meta.cursor);
         let is_lost = self.loses(link, hop, packet.meta, packet.length);
+        if is_lost && self.flows.tracing.is_some() {
+            self.flows.trace_on_link(leaves, Step::Lost, Some(link), &packet);
+        }
         if let LinkPort::Driven(port) = &self.links[link].port
             && port.disturbance.is_some()
         {
@@ -364,6 +372,9 @@ impl DataPlane<'_> {
         };
         if is_twice {
             disturbed.duplicated.add(packet.length);
+            if self.flows.tracing.is_some() {
+                self.flows.trace_on_link(leaves, Step::Copied, Some(link), &packet);
+            }
             let copy = self.flows.duplicate(hop, packet);
             self.fly(list, copy, arrives);
         }
@@ -396,11 +407,20 @@ impl DataPlane<'_> {
             }
             self.flights.push(&mut self.links[link].flying, InFlight { arrives, packet });
         } else if arrives < self.end {
-            self.flows.deliver(arrives, hop.flow, &packet);
+            self.deliver(arrives, hop.flow, &packet);
         } else {
             self.flows.deliver_late(arrives, hop.flow, &packet);
         }
         self.flows.transmitted(hop);
+    }
+
+    /// A packet reaches the sink of its flow at this instant.
+    #[inline]
+    fn deliver(&mut self, at: u64, flow: u32, packet: &InTransit) {
+        if self.flows.tracing.is_some() {
+            self.flows.trace_on_link(at, Step::Delivered, None, packet);
+        }
+        self.flows.deliver(at, flow, packet);
     }
 
     /// True if a packet gets lost on a link, on its way to this hop.

@@ -2,10 +2,13 @@
 
 use super::packet::{InTransit, PacketMeta};
 use super::reverse_path::ReversePath;
+use super::tracing::{Traced, Tracing};
+use crate::id::LinkId;
 use crate::route::{BACK, Hop, Routes};
 use crate::source::greedy::GreedyWindow;
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
+use crate::trace::Step;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::Volume;
@@ -22,13 +25,21 @@ pub(super) struct Flows<'a> {
     woken: Vec<u32>,
     /// Transmitted to a sink that it reaches after the end.
     pub towards_sinks: Volume,
+    /// Where the steps of packets are told, if anywhere.
+    pub tracing: Option<Box<Tracing<'a>>>,
 }
 
 impl<'a> Flows<'a> {
-    pub(super) fn new(routes: &'a Routes, meters: Vec<FlowMeter>, connections: usize, greedy: Vec<Option<GreedyWindow>>) -> Flows<'a> {
+    pub(super) fn new(
+        routes: &'a Routes,
+        meters: Vec<FlowMeter>,
+        connections: usize,
+        greedy: Vec<Option<GreedyWindow>>,
+        tracing: Option<Box<Tracing<'a>>>,
+    ) -> Flows<'a> {
         let greedy = if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() };
         let reverse_path = ReversePath::new(connections);
-        Flows { routes, meters, reverse_path, greedy, woken: Vec::new(), towards_sinks: Volume::default() }
+        Flows { routes, meters, reverse_path, greedy, woken: Vec::new(), towards_sinks: Volume::default(), tracing }
     }
 
     /// True if a flow has a greedy source, which looks at its first queue at the instant of every change.
@@ -58,6 +69,37 @@ impl<'a> Flows<'a> {
     pub(super) fn deliver_late(&mut self, at: u64, flow: u32, packet: &InTransit) {
         self.towards_sinks.add(packet.length);
         self.meters[flow as usize].deliver_late(at, packet.meta.created);
+    }
+
+    #[cold]
+    fn trace_at_port(&mut self, now: Time, packet: &Packet<PacketMeta>, step: Step) {
+        let InTransit { meta, length, colour } = InTransit::from_port(packet);
+        let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: Some(packet.flow) };
+        let Some(tracing) = &mut self.tracing else { return };
+        match step {
+            Step::Offered => tracing.offered(now.picoseconds(), &traced),
+            step => tracing.at_port(now.picoseconds(), step, &traced),
+        }
+    }
+
+    /// Tells a step of a packet on its way to this hop, which may lie ahead: on the link before, or at the end of the path.
+    #[cold]
+    pub(super) fn trace_on_link(&mut self, at: u64, step: Step, link: Option<usize>, packet: &InTransit) {
+        let InTransit { meta, length, colour } = *packet;
+        let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: None };
+        if let Some(tracing) = &mut self.tracing {
+            tracing.on_link(at, step, link.map(LinkId), &traced);
+        }
+    }
+
+    /// Tells that a packet is marked just before it reaches the port of its hop.
+    #[cold]
+    pub(super) fn trace_mark(&mut self, now: u64, packet: &InTransit) {
+        let InTransit { meta, length, colour } = *packet;
+        let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: None };
+        if let Some(tracing) = &mut self.tracing {
+            tracing.marked_before_port(now, &traced);
+        }
     }
 
     /// A packet is dropped at the port of its hop.
@@ -116,23 +158,45 @@ pub(super) struct PortWatch<'a, 'n> {
     pub flows: &'a mut Flows<'n>,
 }
 
+impl PortWatch<'_, '_> {
+    /// Tells a step of a packet at this port.
+    #[inline]
+    fn trace(&mut self, now: Time, packet: &Packet<PacketMeta>, step: Step) {
+        if self.flows.tracing.is_some() {
+            self.flows.trace_at_port(now, packet, step);
+        }
+    }
+}
+
 impl Observer<PacketMeta> for PortWatch<'_, '_> {
     #[inline]
     fn offered(&mut self, now: Time, packet: &Packet<PacketMeta>) {
+        self.trace(now, packet, Step::Offered);
         Observer::offered(self.meter, now, packet);
     }
 
     #[inline]
     fn marked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
+        self.trace(now, packet, Step::Coloured);
         Observer::marked(self.meter, now, packet, from);
     }
 
+    #[inline]
+    fn remarked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
+        self.trace(now, packet, Step::Coloured);
+        Observer::remarked(self.meter, now, packet, from);
+    }
+
     fn congestion_marked(&mut self, now: Time, packet: &Packet<PacketMeta>) {
+        self.trace(now, packet, Step::Marked);
         Observer::congestion_marked(self.meter, now, packet);
     }
 
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
+        if let Some(tracing) = &mut self.flows.tracing {
+            tracing.queued(now.picoseconds(), occupancy.bytes(), packet.flow, packet.colour);
+        }
         Observer::<PacketMeta>::queued(self.meter, now, packet, occupancy);
     }
 
@@ -141,12 +205,14 @@ impl Observer<PacketMeta> for PortWatch<'_, '_> {
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<PacketMeta>, reason: DropReason, occupancy: &Occupancy) {
+        self.trace(now, &packet, Step::Dropped(reason));
         self.flows.drop_at_port(packet.payload, packet.length, reason);
         Observer::dropped(self.meter, now, packet, reason, occupancy);
     }
 
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet<PacketMeta>, finish: Time, occupancy: &Occupancy) {
+        self.trace(now, packet, Step::Started { finish, backlog: occupancy.bytes() });
         Observer::sent(self.meter, now, packet, finish, occupancy);
     }
 }

@@ -95,7 +95,14 @@ pub(super) enum PortKind {
 }
 
 /// The links of a network, and those whose ports have events, in the order of their slots.
-pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment, replication: u32) -> (Vec<LinkState>, Vec<u32>) {
+/// Where packets are traced, no port is computed ahead.
+pub(super) fn build(
+    network: &Network,
+    course: &Course,
+    experiment: &Experiment,
+    replication: u32,
+    is_traced: bool,
+) -> (Vec<LinkState>, Vec<u32>) {
     let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
     let mut driven = Vec::new();
     let mut late_lists = 0;
@@ -103,7 +110,7 @@ pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment,
     let links = network.links.iter().enumerate().map(|(index, link)| {
         let impairment = &link.impairment;
         let is_sound = impairment.loss.is_none() && impairment.rates.is_none() && impairment.disturbance.is_none();
-        let is_plain = !link.cells && link.adapter.is_none() && is_sound && !is_watched[index] && !course.changes(index);
+        let is_plain = !is_traced && !link.cells && link.adapter.is_none() && is_sound && !is_watched[index] && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
             || {
