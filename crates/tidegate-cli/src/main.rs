@@ -40,6 +40,7 @@ mod model;
 mod model_fit;
 mod model_rows;
 mod model_validate;
+mod packet_trace;
 mod plan;
 mod port_report;
 mod present;

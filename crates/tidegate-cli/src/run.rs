@@ -3,6 +3,7 @@
 use crate::capture_report::capture_result;
 use crate::changes;
 use crate::failure::Failure;
+use crate::packet_trace;
 use crate::port_report::judged;
 use crate::present::{Destination, Output};
 use crate::progress::Progress;
@@ -14,12 +15,12 @@ use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_core::units::Overhead;
-use tidegate_report::{PromiseResult, Report, World};
+use tidegate_report::{Places, PromiseResult, Report, World};
 use tidegate_scenario::promise::Measured;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_scenario::{PolicyChange, Simulation, Variant};
-use tidegate_sim::{Control, FlowOutcome, Link, Network, Outcome, SimulationError};
+use tidegate_sim::{Control, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
 
 /// What `tidegate run` takes.
 #[derive(Args)]
@@ -38,6 +39,8 @@ pub struct Arguments {
     /// Simulate only the variants of these names
     #[arg(long = "variant", value_name = "NAME")]
     variants: Vec<String>,
+    #[command(flatten)]
+    trace: packet_trace::Options,
     #[command(flatten)]
     output: Output,
 }
@@ -63,7 +66,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let mut inputs = vec![("the scenario", arguments.scenario.as_path())];
     inputs.extend(scenario.captures.iter().map(|capture| ("a capture of the scenario", capture.as_path())));
-    let destination = Destination::new(&arguments.output, &inputs)?;
+    let mut places = Places::default();
+    inputs.iter().for_each(|(what, path)| places.input(what, path));
+    let destination = Destination::among(&arguments.output, &mut places)?;
+    let trace = arguments.trace.file(&mut places)?;
+    if let (Some(_), [(first, _), (second, _), ..]) = (trace, &simulations[..]) {
+        let names = (&first.name, &second.name);
+        return Err(Failure::BadInput(format!(
+            "error: --trace: a trace is of one variant; choose it, such as --variant \"{}\" or \"{}\"",
+            names.0, names.1
+        )));
+    }
 
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
@@ -87,7 +100,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         // Before the simulation, which it knows nothing of.
         let proof = Proof::of(variant);
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
+        let trace = trace.map(|path| arguments.trace.begin(path, simulation, &changes)).transpose()?;
+        let tracer = trace.as_ref().map(|trace| trace as &dyn Tracer);
+        let control = Control { tracer, cancel: trace.as_ref().map(|trace| &trace.has_failed), ..control };
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, &simulation.experiment, &control);
+        // A trace that cannot be written ends the simulation, and says why.
+        report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
         let outcome = outcome.map_err(|error| match error {
             SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
             error => Failure::Defect(error.to_string()),

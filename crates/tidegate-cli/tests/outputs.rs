@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tidegate_replay::CaptureReader;
+use tidegate_wire::{LinkType, parse};
 
 const POLICY: &str = "scenarios/policies/home-gateway.toml";
 const CAPTURE: &str = "scenarios/captures/quic-video.pcap";
@@ -191,4 +193,54 @@ fn cells_are_refused_where_there_are_none() {
     fs::write(files.at("policy.toml"), policy).unwrap();
     let text = files.refused(&["--cells", &files.at("cells"), "--sent", &files.at("sent"), "--dropped", &files.at("dropped")]);
     assert!(text.contains("use \"vc-multiplexed\""), "{text}");
+}
+
+const QUICKSTART: [&str; 4] = ["run", "scenarios/quickstart.toml", "--variant", "without the policy"];
+
+/// What a traced run says of its trace.
+fn traced(more: &[&str]) -> String {
+    let output = tidegate(&[&QUICKSTART, more].concat()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "promises are broken without the policy: {}", String::from_utf8_lossy(&output.stderr));
+    text.lines().find(|line| line.contains("Trace: ")).unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+fn a_capture_of_a_simulated_link_has_what_was_sent_and_dropped() {
+    let files = TempDir::new().unwrap();
+    let path = files.path().join("calls.pcapng");
+    let said = traced(&["--trace", path.to_str().unwrap(), "--trace-flow", "call", "--trace-to", "3 s"]);
+    let bytes = fs::read(&path).unwrap();
+    let mut reader = CaptureReader::new(&bytes[..]).unwrap();
+    let records: Vec<_> = std::iter::from_fn(|| reader.next_record().unwrap()).collect();
+    assert!(said.contains(&format!("Trace: {} packets", records.len())) && records.len() > 500, "{said}");
+    assert!(records.iter().all(|record| record.length == 214 && parse(LinkType::Ethernet, &record.data).network.transport().is_some()));
+    assert!(bytes.windows(9).any(|window| window == b"dropped: "), "without a policy the buffer overflows");
+    assert!(records.iter().all(|record| record.nanoseconds < 3_000_000_000));
+}
+
+#[test]
+fn a_table_of_steps_is_written_and_refusals_leave_nothing_behind() {
+    let files = TempDir::new().unwrap();
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let said = traced(&["--trace", &path("steps.parquet"), "--trace-link", "uplink", "--trace-from", "19900 ms"]);
+    let bytes = fs::read(path("steps.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && !said.contains("Trace: 0"), "{said}");
+
+    let refused = |more: &[&str], wanted: &str| {
+        let output = tidegate(&[&QUICKSTART, more].concat()).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && text.contains(wanted), "{text}");
+    };
+    let capture = path("new.pcapng");
+    refused(&["--trace", &capture, "--trace-flow", "cal"], "there is no flow `cal`; did you mean `call`?");
+    refused(&["--trace", &capture, "--trace-link", "upling"], "there is no link `upling`; did you mean `uplink`?");
+    refused(&["--trace", &capture, "--trace-from", "2 s", "--trace-to", "1 s"], "nothing lies between");
+    refused(&["--trace", &path("new.txt")], "NAME.parquet");
+    refused(&["--trace", "scenarios/quickstart.toml"], "NAME.parquet");
+    let all = tidegate(&["run", "scenarios/quickstart.toml", "--trace", &capture]).output().unwrap();
+    assert!(all.status.code() == Some(2) && String::from_utf8_lossy(&all.stderr).contains("a trace is of one variant"), "{all:?}");
+    let full = tidegate(&[&QUICKSTART[..], &["--trace", "/nowhere/steps.parquet"]].concat()).output().unwrap();
+    assert_eq!(full.status.code(), Some(2), "{}", String::from_utf8_lossy(&full.stderr));
+    assert_eq!(fs::read_dir(&files).unwrap().count(), 1);
 }

@@ -3,6 +3,7 @@
 //! Unsigned counters are stored as INT64 with the logical type UINT_64, text as UTF-8; both are read back as such by
 //! pyarrow, DuckDB and Polars. The bytes depend on the columns alone: no clock and no machine name goes into them.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub(crate) enum Values<'a> {
     Text(Vec<&'a str>),
     OptionalText(Vec<Option<&'a str>>),
     Count(Vec<u64>),
+    OptionalCount(Vec<Option<u64>>),
     Number(Vec<f64>),
     OptionalNumber(Vec<Option<f64>>),
     OptionalFlag(Vec<Option<bool>>),
@@ -31,26 +33,47 @@ pub(crate) enum Values<'a> {
 
 /// Writes `columns` as a Parquet file with a single row group.
 pub(crate) fn write<W: Write + Send>(columns: &[Column], sink: W) -> Result<W, ParquetError> {
-    let fields = columns.iter().map(|column| column.values.field(column.name).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("tidegate").with_fields(fields).build()?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(concat!("tidegate ", env!("CARGO_PKG_VERSION")).to_owned())
-        .build();
-    let mut file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties))?;
-    let mut rows = file.next_row_group()?;
-    for column in columns {
-        column.values.write(&mut rows)?;
+    let mut table = Table::new(columns, sink)?;
+    table.write(columns)?;
+    table.finish()
+}
+
+/// A Parquet file that grows by row groups.
+pub(crate) struct Table<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> Table<W> {
+    /// Begins a file whose row groups have columns like these, whose values are not looked at.
+    pub(crate) fn new(columns: &[Column], sink: W) -> Result<Table<W>, ParquetError> {
+        let fields = columns.iter().map(|column| column.values.field(column.name).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let schema = Type::group_type_builder("tidegate").with_fields(fields).build()?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(concat!("tidegate ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        Ok(Table(SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties))?))
     }
-    rows.close()?;
-    file.into_inner()
+
+    /// Writes a row group.
+    pub(crate) fn write(&mut self, columns: &[Column]) -> Result<(), ParquetError> {
+        let mut rows = self.0.next_row_group()?;
+        for column in columns {
+            column.values.write(&mut rows)?;
+        }
+        rows.close()?;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<W, ParquetError> {
+        self.0.into_inner()
+    }
 }
 
 impl Values<'_> {
     fn field(&self, name: &str) -> Result<Type, ParquetError> {
         let (physical, logical) = match self {
             Self::Text(_) | Self::OptionalText(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-            Self::Count(_) => (PhysicalType::INT64, Some(LogicalType::integer(64, false))),
+            Self::Count(_) | Self::OptionalCount(_) => (PhysicalType::INT64, Some(LogicalType::integer(64, false))),
             Self::Number(_) | Self::OptionalNumber(_) => (PhysicalType::DOUBLE, None),
             Self::OptionalFlag(_) => (PhysicalType::BOOLEAN, None),
         };
@@ -66,6 +89,7 @@ impl Values<'_> {
             Self::Text(values) => put::<ByteArrayType, W>(rows, &texts(values.iter().copied()), None),
             Self::OptionalText(values) => put::<ByteArrayType, W>(rows, &texts(values.iter().flatten().copied()), Some(&levels(values))),
             Self::Count(values) => put::<Int64Type, W>(rows, &counts(values.iter().copied()), None),
+            Self::OptionalCount(values) => put::<Int64Type, W>(rows, &counts(values.iter().flatten().copied()), Some(&levels(values))),
             Self::Number(values) => put::<DoubleType, W>(rows, values, None),
             Self::OptionalNumber(values) => {
                 let present: Vec<f64> = values.iter().flatten().copied().collect();
@@ -89,19 +113,10 @@ fn put<T: DataType, W: Write + Send>(
     column.close()
 }
 
-/// Consecutive equal names share one allocation: a series repeats its name for every point.
+/// Names of one place in memory share one allocation: rows repeat those of flows, links and classes.
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Vec<ByteArray> {
-    let mut last: Option<(&str, ByteArray)> = None;
-    values
-        .map(|value| match &last {
-            Some((text, array)) if *text == value => array.clone(),
-            _ => {
-                let array = ByteArray::from(value);
-                last = Some((value, array.clone()));
-                array
-            }
-        })
-        .collect()
+    let mut known: HashMap<(*const u8, usize), ByteArray> = HashMap::new();
+    values.map(|value| known.entry((value.as_ptr(), value.len())).or_insert_with(|| ByteArray::from(value)).clone()).collect()
 }
 
 /// The same 64 bits: the logical type says that they are unsigned.
@@ -131,6 +146,7 @@ mod tests {
             Column { name: "text", values: Values::Text(vec!["a", "a", "ü"]) },
             Column { name: "maybe_text", values: Values::OptionalText(vec![None, Some("b"), None]) },
             Column { name: "count", values: Values::Count(vec![0, 1, u64::MAX]) },
+            Column { name: "maybe_count", values: Values::OptionalCount(vec![Some(7), None, Some(u64::MAX)]) },
             Column { name: "number", values: Values::Number(vec![0.5, -0.25, 1e300]) },
             Column { name: "maybe_number", values: Values::OptionalNumber(vec![None, None, Some(0.125)]) },
             Column { name: "flag", values: Values::OptionalFlag(vec![Some(true), None, Some(false)]) },
@@ -146,9 +162,17 @@ mod tests {
         assert_eq!(
             rows,
             [
-                vec![text("a"), Field::Null, Field::ULong(0), Field::Double(0.5), Field::Null, Field::Bool(true)],
-                vec![text("a"), text("b"), Field::ULong(1), Field::Double(-0.25), Field::Null, Field::Null],
-                vec![text("ü"), Field::Null, Field::ULong(u64::MAX), Field::Double(1e300), Field::Double(0.125), Field::Bool(false)],
+                vec![text("a"), Field::Null, Field::ULong(0), Field::ULong(7), Field::Double(0.5), Field::Null, Field::Bool(true)],
+                vec![text("a"), text("b"), Field::ULong(1), Field::Null, Field::Double(-0.25), Field::Null, Field::Null],
+                vec![
+                    text("ü"),
+                    Field::Null,
+                    Field::ULong(u64::MAX),
+                    Field::ULong(u64::MAX),
+                    Field::Double(1e300),
+                    Field::Double(0.125),
+                    Field::Bool(false)
+                ],
             ]
         );
     }
@@ -162,8 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn equal_neighbours_share_their_bytes() {
-        let shared = texts(["series", "series"].into_iter());
-        assert_eq!(shared[0].as_bytes().as_ptr(), shared[1].as_bytes().as_ptr());
+    fn one_name_has_its_bytes_once() {
+        let name = "series";
+        let shared = texts([name, "other", name].into_iter());
+        assert_eq!(shared[0].as_bytes().as_ptr(), shared[2].as_bytes().as_ptr());
     }
 }

@@ -41,6 +41,7 @@ mod json;
 mod layout;
 mod model;
 mod output;
+mod packet_trace;
 mod parquet_tables;
 mod places;
 mod plain;
@@ -69,6 +70,7 @@ pub use model::{
     TcpResult, TransferSummary, Volume, World,
 };
 pub use output::OutputFile;
+pub use packet_trace::{PacketStep, PacketTrace};
 pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_packet_rate, format_rate, format_ratio, format_time};
 pub use queue_management::{AqmResult, SojournSummary};

@@ -1,10 +1,11 @@
 //! Frames: header parsing, remarks, checksums and segmentation.
 //!
 //! [`parse`] turns the bytes of a frame into the [`Header`](tidegate_core::classifier::Header) that a classifier looks at. IP
-//! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port, [`mark`] the marks of its AQMs. [`AckFilter`] finds acknowledgements
+//! headers are read by `etherparse`. [`headers`] goes the other way. [`rewrite`] carries out the remarks of a port, [`mark`] the marks of its AQMs. [`AckFilter`] finds acknowledgements
 //! that say nothing new.
 
 mod ack;
+mod build;
 pub mod checksum;
 mod ecn;
 mod found;
@@ -16,6 +17,7 @@ mod remark;
 pub mod segment;
 
 pub use ack::{AckFilter, PureAck};
+pub use build::headers;
 pub use ecn::{ecn, mark, markable};
 pub use found::Places;
 pub use join::Joined;
