@@ -117,7 +117,8 @@ fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<
         shape: given.shape,
     };
     let leaves: Vec<LeafSpec> = flows.iter().enumerate().map(leaf).collect();
-    AnyScheduler::tree(setup.longest_packet, &nodes, leaves.len(), |leaf| leaves[leaf]).map_err(|error| error.to_string())
+    AnyScheduler::tree(setup.longest_packet, (nodes.len(), |node| nodes[node]), (leaves.len(), |leaf| leaves[leaf]))
+        .map_err(|error| error.to_string())
 }
 
 /// One half to three quarters of an equal share of the port.

@@ -148,7 +148,7 @@ fn policy(subscribers: u32) -> Result<PortSetup, String> {
         let parameters = FlowParameters { weight: is_rest.then_some(1000), ..FlowParameters::default() };
         LeafSpec { parent: if is_rest { 0 } else { 1 + subscriber }, parameters, shape: None }
     };
-    let tree = Hierarchy::build_with(FRAME, &nodes, classifier.flows(), leaf).map_err(|error| text(&error))?;
+    let tree = Hierarchy::build_with(FRAME, (nodes.len(), |node| nodes[node]), (classifier.flows(), leaf)).map_err(|error| text(&error))?;
     let limits =
         (0..subscribers).map(|number| Override { first_flow: Flow(number * QUEUES), flows: QUEUES, limit: limit(megabits(number)) });
     let packet_limit = 1 << 20;

@@ -114,7 +114,7 @@ fn tree(load: &str, subscribers: u32, queues: u32, is_general: bool, random: &mu
     let built = if is_general {
         Hierarchy::build(LONGEST, &nodes, &leaves).map(|tree| AnyScheduler::Hierarchy(Box::new(tree)))
     } else {
-        AnyScheduler::tree(LONGEST, &nodes, leaves.len(), |leaf| leaves[leaf])
+        AnyScheduler::tree(LONGEST, (nodes.len(), |node| nodes[node]), (leaves.len(), |leaf| leaves[leaf]))
     };
     built.map_err(|error| error.to_string())
 }

@@ -149,7 +149,7 @@ fn rate_offered(port: &mut PathAdmission, spec: &FlowSpec<'_>, refused: &Refused
 
 /// The rates that classes and groups directly below the link have reserved.
 fn reserved_rates(policy: &Policy) -> impl Iterator<Item = u64> {
-    let classes = policy.classes.iter().filter(|class| class.parent.is_none()).map(|class| &class.parameters);
+    let classes = policy.classes.iter().filter(|class| class.parent.is_none()).map(|class| &*class.parameters);
     let groups = policy.groups.iter().filter(|group| group.parent.is_none()).map(|group| &group.parameters);
     classes.chain(groups).filter_map(|parameters| parameters.rate).map(Rate::bits_per_second)
 }

@@ -25,8 +25,7 @@ crate::registry! { $
     /// The registered schedulers by name.
     pub kind SchedulerKind by Algorithm<Scheduling>;
     /// Any registered scheduler, or one composed of registered ones.
-    // The tag takes a word of its own, which makes a `match` one load. A tree has a node for each class of several queues, so those of more than
-    // 300 bytes are boxed: a node has 320 bytes in place of 1344.
+    // The tag takes a word of its own, which makes a `match` one load. Those of more than 300 bytes are boxed.
     #[repr(u32)]
     #[allow(clippy::large_enum_variant)]
     pub any AnyScheduler;
@@ -163,21 +162,20 @@ trait Outlined: Scheduler {
 impl<S: Scheduler> Outlined for S {}
 
 impl AnyScheduler {
-    /// A tree of these nodes and of a number of leaves, each of which `leaf` names: a [`DeficitTree`] if that [suits](DeficitTree::suits),
+    /// A tree of a number of nodes and a number of leaves, each of which a function names: a [`DeficitTree`] if that [suits](DeficitTree::suits),
     /// otherwise a [`Hierarchy`]. Both answer alike.
     ///
     /// # Errors
     /// As [`Hierarchy::build_with`].
     pub fn tree(
         longest_packet: u32,
-        nodes: &[NodeSpec],
-        leaves: usize,
-        leaf: impl Fn(usize) -> LeafSpec,
+        (nodes, node): (usize, impl Fn(usize) -> NodeSpec),
+        leaves: (usize, impl Fn(usize) -> LeafSpec),
     ) -> Result<AnyScheduler, HierarchyError> {
-        if DeficitTree::suits(nodes) {
-            DeficitTree::build_with(longest_packet, nodes, leaves, leaf).map(|tree| AnyScheduler::DeficitTree(Box::new(tree)))
+        if DeficitTree::suits(nodes, &node) {
+            DeficitTree::build_with(longest_packet, (nodes, node), leaves).map(|tree| AnyScheduler::DeficitTree(Box::new(tree)))
         } else {
-            Hierarchy::build_with(longest_packet, nodes, leaves, leaf).map(|tree| AnyScheduler::Hierarchy(Box::new(tree)))
+            Hierarchy::build_with(longest_packet, (nodes, node), leaves).map(|tree| AnyScheduler::Hierarchy(Box::new(tree)))
         }
     }
 
@@ -480,16 +478,16 @@ crate::registry! { $
     /// The registered AQMs by name.
     pub kind AqmKind by Algorithm<QueueManagement>;
     /// Any registered AQM.
-    // Each class has one.
+    // Each class has one, so those of more than 32 bytes are boxed.
     pub any AnyAqm;
     match_aqm {
         CoDel = crate::aqm::CoDel;
-        Red = crate::aqm::Red;
-        AdaptiveRed = crate::aqm::AdaptiveRed;
+        Red = crate::aqm::Red, boxed;
+        AdaptiveRed = crate::aqm::AdaptiveRed, boxed;
         WeightedRed = crate::aqm::WeightedRed, boxed;
-        DualPi2 = crate::aqm::DualPi2;
-        Cobalt = crate::aqm::Cobalt;
-        Pie = crate::aqm::Pie;
+        DualPi2 = crate::aqm::DualPi2, boxed;
+        Cobalt = crate::aqm::Cobalt, boxed;
+        Pie = crate::aqm::Pie, boxed;
         Step = crate::aqm::Step;
     }
 }

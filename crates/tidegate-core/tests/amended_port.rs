@@ -59,7 +59,7 @@ fn setup(root: SchedulerKind, plans: &Plans) -> PortSetup {
     }));
     let leaf = |flow: usize| LeafSpec { parent: 1 + flow / QUEUES as usize, parameters: FlowParameters::default(), shape: None };
     // The general tree under every scheduler.
-    let tree = Hierarchy::build_with(LONGEST, &nodes, classifier.flows(), leaf).unwrap();
+    let tree = Hierarchy::build_with(LONGEST, (nodes.len(), |node| nodes[node]), (classifier.flows(), leaf)).unwrap();
     let overrides =
         (0..).zip(plans).map(|(number, &plan)| Override { first_flow: Flow(number * QUEUES), flows: QUEUES, limit: limit(plan) });
     let buffer =

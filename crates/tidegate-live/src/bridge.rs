@@ -14,6 +14,7 @@ use crate::interface_warnings;
 use crate::io_mode::{self, Opened};
 use crate::live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 use crate::locks::lock;
+use crate::memory;
 use crate::watch::StageObserver;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -110,6 +111,7 @@ pub fn run_observed<O: StageObserver + Send>(
     let back =
         PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), (link_back, 1, pulse(1)), options, observer_b)?;
 
+    memory::give_back_unused();
     let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];
     let pulses = [pulse(0), pulse(1)];
     let (there, back) = thread::scope(|scope| {

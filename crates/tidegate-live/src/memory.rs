@@ -2,9 +2,19 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+/// Gives memory back to the system that the allocator keeps for later: what a large policy was read into.
+pub(crate) fn give_back_unused() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it touches memory that is not allocated, under the locks of the allocator.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
 
 /// A mapping that is removed when it is dropped.
 #[derive(Debug)]
@@ -56,15 +66,11 @@ impl Piece {
     }
 
     /// `count` pieces of `length` bytes each, side by side.
-    pub(crate) fn several(count: usize, length: usize) -> io::Result<impl Iterator<Item = Piece>> {
+    pub(crate) fn several(count: usize, length: usize) -> io::Result<Pieces> {
         let whole = length.checked_mul(count).ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let pages = Arc::new(Mapping::new(whole.max(1), flags, -1, 0)?);
-        Ok((0..count).map(move |number| {
-            // SAFETY: piece `number` ends at most at `count * length`, where the mapping does.
-            let address = unsafe { pages.address.add(number * length) };
-            Piece { address, length, _pages: pages.clone() }
-        }))
+        Ok(Pieces { pages: Some(pages), numbers: 0..count, length })
     }
 
     /// Where it starts, for a kernel that shares it.
@@ -85,6 +91,32 @@ impl Piece {
         unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.length) }
     }
 }
+
+/// Pieces side by side that are not made yet.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    pages: Option<Arc<Mapping>>,
+    numbers: Range<usize>,
+    length: usize,
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let pages = self.pages.as_ref()?;
+        let number = self.numbers.next()?;
+        // SAFETY: the mapping holds as many pieces as there are numbers, and each number comes once.
+        let address = unsafe { pages.address.add(number * self.length) };
+        Some(Piece { address, length: self.length, _pages: pages.clone() })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.numbers.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Pieces {}
 
 /// The pages of a ring that a socket shares with the kernel. The kernel may write to them at any time, so only addresses are handed out, no
 /// slices.

@@ -3,7 +3,7 @@
 //! A slot has a frame behind its virtio-net header, so a send needs one piece of memory per frame. The slots of some pools are chunks of memory that
 //! the kernel shares ([`Chunks`]): it receives into them and sends from them.
 
-use crate::memory::Piece;
+use crate::memory::{Piece, Pieces};
 use crate::offload::{Offload, PartialChecksum, VIRTIO_HEADER};
 use std::io;
 use std::ptr::NonNull;
@@ -16,9 +16,12 @@ const HEADROOM_OF_CHUNK: u16 = 256;
 /// Frames in memory, by slot number.
 #[derive(Debug)]
 pub(crate) struct FramePool {
-    /// `None` where the frame is lent ([`FramePool::lend`]).
+    /// Those of slots that have been in use; `None` where the frame is lent ([`FramePool::lend`]).
     frames: Vec<Option<Piece>>,
+    /// Those of the slots behind them: a pool that is never full needs no list of all.
+    unused: Pieces,
     longest: usize,
+    /// Slots that have been in use.
     free: Vec<u32>,
     chunks: Option<Chunks>,
 }
@@ -79,12 +82,10 @@ impl FramePool {
     pub(crate) fn new(slots: u32, longest: u32) -> io::Result<FramePool> {
         let stride = (HEADROOM + longest as usize).next_multiple_of(64);
         let (mut free, mut frames) = (Vec::new(), Vec::new());
+        // Reserved, so that packets allocate nothing.
         free.try_reserve_exact(slots as usize)?;
         frames.try_reserve_exact(slots as usize)?;
-        // Last in, first out: a lightly loaded pool stays in the cache.
-        free.extend((0..slots).rev());
-        frames.extend(Piece::several(slots as usize, stride)?.map(Some));
-        Ok(FramePool { frames, longest: longest as usize, free, chunks: None })
+        Ok(FramePool { frames, unused: Piece::several(slots as usize, stride)?, longest: longest as usize, free, chunks: None })
     }
 
     /// A pool whose slots are these pieces, which are the chunks from number `first` on, of `length` bytes each, of memory that the kernel shares.
@@ -92,7 +93,8 @@ impl FramePool {
         let slots = pieces.len();
         let chunks = Chunks { first: first.into(), length: length.into(), starts: vec![0; slots], states: vec![0; slots] };
         let frames = pieces.into_iter().map(Some).collect();
-        FramePool { frames, longest: longest as usize, free: (0..slots as u32).rev().collect(), chunks: Some(chunks) }
+        let free = (0..slots as u32).rev().collect();
+        FramePool { frames, unused: Pieces::default(), longest: longest as usize, free, chunks: Some(chunks) }
     }
 
     /// Where its slots start.
@@ -102,7 +104,7 @@ impl FramePool {
 
     /// The number of slots.
     pub(crate) fn slots(&self) -> u32 {
-        self.frames.len() as u32
+        (self.frames.len() + self.unused.len()) as u32
     }
 
     /// The bytes that a pool of this size maps.
@@ -111,14 +113,22 @@ impl FramePool {
     }
 
     /// Takes a free slot; `None` if all are in use.
+    // Last in, first out: a lightly loaded pool stays in the cache.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u32> {
-        let slot = self.free.pop()?;
+        let Some(slot) = self.free.pop() else { return self.take_unused() };
         if let Some(chunks) = &mut self.chunks {
             chunks.starts[slot as usize] = HEADROOM_OF_CHUNK;
             chunks.states[slot as usize] = OWNED;
         }
         Some(slot)
+    }
+
+    /// Takes a slot that has never been in use; a pool of chunks has none.
+    fn take_unused(&mut self) -> Option<u32> {
+        let piece = self.unused.next()?;
+        self.frames.push(Some(piece));
+        Some(self.frames.len() as u32 - 1)
     }
 
     #[inline]
@@ -139,7 +149,7 @@ impl FramePool {
     /// True if no slot is free for a frame that the port may hold: those that the kernel may receive into are not for that.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.free.is_empty()
+        self.free.is_empty() && self.unused.len() == 0
     }
 
     /// Takes a free slot for the kernel to receive into, and returns its address in the shared memory.

@@ -3,6 +3,7 @@
 use crate::talkers::TalkerTable;
 use crate::tap::Tap;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use tidegate_core::classifier::{Classifier, Header, Rule};
 use tidegate_core::packet::{DropReason, Flow};
 use tidegate_core::units::Time;
@@ -28,11 +29,18 @@ pub(crate) struct CarriedRules {
 
 impl CarriedRules {
     pub(crate) fn new(before: &Classifier, after: &Classifier) -> CarriedRules {
-        fn named(classifier: &Classifier) -> impl Iterator<Item = (&str, &Rule)> {
-            classifier.rules().map(|(class, rule)| (&*classifier.classes()[class].name, rule))
+        fn hash(rule: &Rule) -> u64 {
+            let mut hasher = DefaultHasher::new();
+            rule.hash(&mut hasher);
+            hasher.finish()
         }
-        let known: HashMap<(&str, &Rule), u32> = named(before).zip(0..).collect();
-        let before: Vec<Option<u32>> = named(after).map(|rule| known.get(&rule).copied()).collect();
+        fn named(classifier: &Classifier) -> impl Iterator<Item = ((&str, u64), Rule)> {
+            classifier.rules().map(|(class, rule)| ((&*classifier.classes()[class].name, hash(&rule)), rule))
+        }
+        // By the hash of the rule: the rules themselves would take much more.
+        let known: HashMap<(&str, u64), u32> = named(before).map(|(key, _)| key).zip(0..).collect();
+        let same = |(key, rule)| known.get(&key).copied().filter(|&number| before.rule(number as usize) == Some(rule));
+        let before: Vec<Option<u32>> = named(after).map(same).collect();
         CarriedRules { hits: vec![0; before.len() + 1], before }
     }
 }

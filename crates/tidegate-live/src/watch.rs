@@ -2,6 +2,7 @@
 
 use crate::pool::FramePool;
 use crate::record::DirectionRecord;
+use std::num::NonZeroU32;
 use tidegate_core::classifier::Header;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
@@ -15,27 +16,33 @@ use tidegate_wire::{LinkType, mark, markable, rewrite};
 /// The payload of a packet of a live port: the slot of its bytes, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    slot: u32,
-    number: u64,
+    /// One more than the slot.
+    slot: NonZeroU32,
+    number: u32,
 }
 
 impl Frame {
     /// The slot of a packet whose bytes were not kept.
-    const NO_SLOT: u32 = u32::MAX;
+    const NO_SLOT: u32 = u32::MAX - 1;
 
     pub(crate) fn new(slot: Option<u32>, number: u64) -> Frame {
-        Frame { slot: slot.unwrap_or(Frame::NO_SLOT), number }
+        let slot = slot.unwrap_or(Frame::NO_SLOT);
+        Frame { slot: NonZeroU32::MIN.saturating_add(slot), number: number.try_into().unwrap_or(u32::MAX) }
     }
 
+    #[inline]
     pub(crate) fn slot(&self) -> u32 {
-        self.slot
+        self.slot.get() - 1
     }
 
-    /// How many packets were offered to the port before this one.
+    /// How many packets were offered to the port before this one; 2^32 - 1 if they were more.
     pub fn number(&self) -> u64 {
-        self.number
+        self.number.into()
     }
 }
+
+// A queue keeps one for its first packet.
+const _: () = assert!(size_of::<Option<Frame>>() == 8);
 
 /// A packet that was taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +129,7 @@ impl<'a, O> Watch<'a, O> {
     #[inline]
     fn tapped(&mut self, now: Time, packet: &Packet<Frame>, dropped: Option<DropReason>) {
         if self.record.tap.is_some() {
-            let Frame { slot, .. } = packet.payload;
+            let slot = packet.payload.slot();
             let bytes = if slot == Frame::NO_SLOT { &[] } else { self.pool.packet(slot, packet.length) };
             self.record.tapped(now, packet.flow, packet.length, dropped, bytes);
         }
@@ -179,8 +186,8 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
     #[inline]
     fn dropped(&mut self, now: Time, packet: Packet<Frame>, reason: DropReason, occupancy: &Occupancy) {
         self.tapped(now, &packet, Some(reason));
-        if packet.payload.slot != Frame::NO_SLOT {
-            self.pool.release(packet.payload.slot);
+        if packet.payload.slot() != Frame::NO_SLOT {
+            self.pool.release(packet.payload.slot());
         }
         self.record.port.dropped(now, packet, reason, occupancy);
         self.observer.dropped(now, packet, reason, occupancy);

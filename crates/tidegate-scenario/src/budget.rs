@@ -161,7 +161,7 @@ fn discipline(policy: &Policy, classes: &[usize]) -> Result<Discipline, Refusal>
     // The members directly below the link: name, parameters, and the class.
     let groups = policy.groups.iter().filter(|group| group.parent.is_none()).map(|group| (&group.name, &group.parameters, None));
     let own = policy.classes.iter().enumerate().filter(|(_, class)| class.parent.is_none());
-    let members: Vec<_> = own.map(|(index, class)| (&class.name, &class.parameters, Some(index))).chain(groups).collect();
+    let members: Vec<_> = own.map(|(index, class)| (&class.name, &*class.parameters, Some(index))).chain(groups).collect();
     let has_none = |class: &Option<usize>| class.is_none_or(|class| policy.classes[class].budget.is_none());
     match policy.scheduler {
         SchedulerKind::Fifo if policy.classes.len() > 1 => {

@@ -2,15 +2,15 @@
 
 use crate::diagnostic::{Diagnostic, Severity, Span, alternatives, suggest};
 use crate::document::{BufferTable, ClassTable};
-use crate::partition::{Buffer, Buffers, Owner, Partition};
+use crate::partition::{Buffer, BufferSpec, Buffers, Owner, Partition};
 use crate::policy::Resolution;
 use crate::tree::Tree;
 use crate::units::{Limit, Ratio, print_limit, print_size, print_time};
 use crate::value::{At, Block, Name, Packets};
 use std::iter::{repeat_n, successors};
-use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Partitioned, Reserve, Scaling};
+use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Reserve, Scaling};
 use tidegate_core::packet::Flow;
-use tidegate_core::registry::{AnyBufferManager, BufferKind};
+use tidegate_core::registry::{BufferKind, PartitionSpec};
 use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate};
 
 /// The most packets a port may be told to hold.
@@ -130,19 +130,19 @@ impl Resolution<'_> {
             let finding = Diagnostic::error(table.span.clone(), format!("the buffers of policy could hold {total} packets in all"));
             self.findings.push(finding.help(format!("at most {MOST_PACKETS} are possible: lower their limits")));
         }
-        let manager = managers.into_iter().collect::<Option<Vec<_>>>().and_then(|mut managers| {
+        let manager = managers.into_iter().collect::<Option<Vec<_>>>().and_then(|specs| {
             if partitions.is_empty() {
-                return managers.pop().map(|(manager, _)| manager);
+                return Some(BufferSpec { specs, partition_of: None });
             }
             // The shared buffer, if there is one, is the first.
             let places = tree.classes.iter().zip(&partition_of).flat_map(|(class, part)| {
                 let number = part.map_or(0, |part| part as u32 + u32::from(is_shared));
                 repeat_n(Some(number), class.queues as usize)
             });
-            let places: Vec<Option<u32>> = places.collect();
-            match Partitioned::new(managers, &places) {
-                Ok(buffer) => Some(AnyBufferManager::Partitioned(Box::new(buffer))),
-                Err(error) => {
+            let spec = BufferSpec { specs, partition_of: Some(places.collect()) };
+            match spec.build() {
+                Ok(_) => Some(spec),
+                Err((_, error)) => {
                     self.findings.push(Diagnostic::error(table.span.clone(), format!("the buffers: {error}")));
                     None
                 }
@@ -239,13 +239,18 @@ impl Resolution<'_> {
         tree: &Tree,
         limits: &[Option<Limit>],
         members: &[usize],
-    ) -> Option<(AnyBufferManager, usize)> {
+    ) -> Option<PartitionSpec> {
         let mut first = 0;
         let mut parameters = BufferParameters::default();
         for &class in members {
             let (range, queues) = (Flow(first), tree.classes[class].queues);
             if let Some(limit) = limits.get(class).copied().flatten() {
-                parameters.overrides.push(Override { first_flow: range, flows: queues, limit: flow_limit(limit) });
+                let limit = flow_limit(limit);
+                // Thousands of classes have a dozen plans.
+                match parameters.overrides.last_mut() {
+                    Some(last) if last.limit == limit && last.first_flow.0 + last.flows == first => last.flows += queues,
+                    _ => parameters.overrides.push(Override { first_flow: range, flows: queues, limit }),
+                }
             }
             if let Some(table) = self.table.class.get(class) {
                 self.shares(table, buffer, (range, queues), &mut parameters);
@@ -271,7 +276,7 @@ impl Resolution<'_> {
             ..parameters
         };
         match buffer.kind.build(&parameters) {
-            Ok(manager) => Some((manager, first as usize)),
+            Ok(_) => Some(PartitionSpec { kind: buffer.kind, parameters }),
             Err(error) => {
                 // A limit of zero has been reported already.
                 let span = block.map_or(self.table.span.clone(), |block| block.span.clone());

@@ -42,7 +42,7 @@ pub fn met(policy: &Policy, header: &Header) -> Met {
     groups.reverse();
     Met {
         class: index,
-        rule: rule.map(|(_, rule)| print_rule(rule)),
+        rule: rule.map(|(_, rule)| print_rule(&rule)),
         queue: flow.0 - classifier.classes()[index].first_flow.0,
         groups,
         text: class_text(policy, class),
@@ -51,7 +51,7 @@ pub fn met(policy: &Policy, header: &Header) -> Met {
 
 /// The rules of a policy in the order in which they are tried, each with the index of its class and in words of the file.
 pub fn rules(policy: &Policy) -> impl Iterator<Item = (usize, String)> {
-    policy.classifier().rules().map(|(class, rule)| (class, print_rule(rule)))
+    policy.classifier().rules().map(|(class, rule)| (class, print_rule(&rule)))
 }
 
 /// The limits of a class's queues, its buffer and its AQM, in words.
@@ -76,10 +76,11 @@ pub struct Difference {
 pub fn difference(before: &Policy, after: &Policy) -> Difference {
     let mut old = described(before);
     let mut difference = Difference::default();
-    for (name, new) in described(after) {
+    let rules = |policy: &Policy, numbers: &[usize]| numbers.iter().map(|&number| policy.classifier().rule(number)).collect::<Vec<_>>();
+    for (name, (text, numbers)) in described(after) {
         match old.remove(&name) {
             None => difference.added.push(name),
-            Some(old) if old == new => difference.same += 1,
+            Some((old, olds)) if old == text && rules(before, &olds) == rules(after, &numbers) => difference.same += 1,
             Some(_) => difference.changed.push(name),
         }
     }
@@ -89,16 +90,16 @@ pub fn difference(before: &Policy, after: &Policy) -> Difference {
     difference
 }
 
-/// Every class with what is said of it and its rules.
-fn described(policy: &Policy) -> HashMap<String, (String, Vec<&Rule>)> {
+/// Every class with what is said of it and the numbers of its rules.
+fn described(policy: &Policy) -> HashMap<String, (String, Vec<usize>)> {
     let group = |class: &Class| class.parent.map_or(String::new(), |group| policy.groups[group].name.clone());
     // What it is guaranteed follows from the others, too.
     let alone = |class: &Class| class_text(policy, &Class { guarantee: Guarantee::None(String::new()), ..class.clone() });
     let texts = policy.classes.iter().map(|class| (class.name.clone(), (group(class) + &alone(class), Vec::new())));
-    let mut described: HashMap<String, (String, Vec<&Rule>)> = texts.collect();
-    for (class, rule) in policy.classifier().rules() {
+    let mut described: HashMap<String, (String, Vec<usize>)> = texts.collect();
+    for (number, (class, _)) in policy.classifier().rules().enumerate() {
         if let Some((_, rules)) = described.get_mut(&policy.classes[class].name) {
-            rules.push(rule);
+            rules.push(number);
         }
     }
     described

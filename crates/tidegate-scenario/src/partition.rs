@@ -1,8 +1,8 @@
 //! The buffers of a policy: the one that classes share, and the partitions of the policy, of groups and of classes.
 
 use crate::units::{Limit, Ratio};
-use tidegate_core::buffer::{Alpha, Reading};
-use tidegate_core::registry::{AnyBufferManager, BufferKind};
+use tidegate_core::buffer::{Alpha, BufferError, Reading};
+use tidegate_core::registry::{AnyBufferManager, BufferKind, PartitionSpec};
 
 /// A buffer: that of a port, or a partition of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,5 +63,27 @@ pub(crate) struct Buffers {
     /// The sum of all.
     pub packet_limit: u32,
     /// `None` if an error was reported.
-    pub manager: Option<AnyBufferManager>,
+    pub manager: Option<BufferSpec>,
+}
+
+/// What the buffer manager of a port is built from. A manager has a limit for each of its queues; this has one for each plan.
+#[derive(Clone, Debug)]
+pub(crate) struct BufferSpec {
+    /// Of the buffer, or of its partitions.
+    pub specs: Vec<PartitionSpec>,
+    /// The partition of each queue, if there are any.
+    pub partition_of: Option<Vec<Option<u32>>>,
+}
+
+impl BufferSpec {
+    /// Builds the manager of an empty buffer.
+    ///
+    /// # Errors
+    /// As [`AnyBufferManager::partitioned`].
+    pub fn build(&self) -> Result<AnyBufferManager, (Option<usize>, BufferError)> {
+        match (&self.partition_of, self.specs.as_slice()) {
+            (None, [spec]) => spec.kind.build(&spec.parameters).map_err(|error| (None, error)),
+            (partition_of, specs) => AnyBufferManager::partitioned(specs, partition_of.as_deref().unwrap_or_default()),
+        }
+    }
 }

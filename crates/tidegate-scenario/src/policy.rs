@@ -9,7 +9,7 @@ use crate::document::{ClassTable, PolicyTable};
 use crate::guarantee::Guarantee;
 use crate::link::{WrittenDisturbance, WrittenLoss, behind};
 use crate::overhead::MOST_OVERHEAD;
-use crate::partition::{Buffer, Buffers, Partition};
+use crate::partition::{Buffer, BufferSpec, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::proof::of_policer;
 use crate::rates::{judged, unproven};
@@ -71,7 +71,7 @@ pub struct Policy {
     /// The groups of the scheduling tree.
     pub groups: Vec<Group>,
     /// The bounds of each node of the tree: the link, the groups, and the classes of several queues under `dwcs`.
-    pub bounds: Vec<NodeBounds>,
+    pub bounds: Arc<Vec<NodeBounds>>,
     /// The cell scheduler of an ATM adapter. It takes the place of the port's own scheduler.
     pub adapter: Option<AdapterSetup>,
     /// For the preset `intserv`: its reading, and the part of the rate that may be reserved.
@@ -80,8 +80,8 @@ pub struct Policy {
     pub(crate) starvation: Option<Diagnostic>,
     /// The members of the scheduling tree, as its schedulers are given them.
     pub(crate) parts: Arc<Parts>,
-    /// What a port is made of, but for the scheduler and the AQMs: they take most of the memory, and are built for each port.
-    setup: Arc<PortSetup<()>>,
+    /// What a port is made of. Scheduler, AQMs and buffer manager take most of the memory, and are built for each port.
+    setup: Arc<PortSetup<(), BufferSpec>>,
     /// The node of the port before that each node continues; empty for a port that is the first.
     continued: Vec<Option<usize>>,
 }
@@ -105,8 +105,8 @@ pub struct Class {
     pub spread: Spread,
     /// True if each queue is a place for a call: a member of the scheduler above by itself.
     pub places: bool,
-    /// Its parameters for the scheduler above.
-    pub parameters: FlowParameters,
+    /// Its parameters for the scheduler above. Classes of one plan share them.
+    pub parameters: Arc<FlowParameters>,
     /// Its guarantee while it is backlogged.
     pub guarantee: Guarantee,
     /// The limit of each of its queues.
@@ -124,7 +124,7 @@ pub struct Class {
     /// The contract of leaving packets.
     pub shape: Option<ShapingContract>,
     /// Its promise at this port.
-    pub promise: Option<Promise>,
+    pub promise: Option<Box<Promise>>,
     /// The delay at this port that calls may use up.
     pub budget: Option<Duration>,
 }
@@ -153,6 +153,7 @@ impl Policy {
         if !self.continued.is_empty() {
             scheduler.continue_nodes(|node| self.continued[node]);
         }
+        let Ok(buffer) = self.setup.buffer.build() else { unreachable!("it has been built when the policy was checked") };
         let PortSetup { rate, overhead, seed, packet_limit, longest_frame, .. } = *self.setup;
         PortSetup {
             rate,
@@ -161,7 +162,7 @@ impl Policy {
             policers: self.setup.policers.clone(),
             aqms: self.aqms(),
             seed,
-            buffer: self.setup.buffer.clone(),
+            buffer,
             scheduler,
             packet_limit,
             longest_frame,
@@ -174,7 +175,19 @@ impl Policy {
         if self.classes.iter().all(|class| class.aqm.is_none()) {
             return Vec::new();
         }
-        self.classes.iter().map(|class| self.aqm(class)).collect()
+        // Classes of one plan share the parameters of theirs.
+        let mut last: Option<(&Class, AnyAqm)> = None;
+        let mut aqms = Vec::with_capacity(self.classes.len());
+        for class in self.classes.iter() {
+            let is_same = |known: &Class| known.queues == class.queues && same_aqm(known, class);
+            let aqm = match last.take() {
+                Some((known, aqm)) if is_same(known) => Some(aqm),
+                _ => self.aqm(class),
+            };
+            last = aqm.clone().map(|aqm| (class, aqm));
+            aqms.push(aqm);
+        }
+        aqms
     }
 
     /// The AQM of a class, in its initial state.
@@ -314,7 +327,7 @@ impl<'a> Resolution<'a> {
         let by_cells = adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
         if let Some(reason) = by_cells.or_else(|| policy.link.rates.as_ref().map(unproven)) {
             // These bounds are those of the packet scheduler at one rate.
-            policy.bounds.clear();
+            policy.bounds = Arc::default();
             let none = Guarantee::None(reason);
             Arc::make_mut(&mut policy.classes).iter_mut().for_each(|class| class.guarantee = none.clone());
         }
@@ -486,7 +499,7 @@ impl<'a> Resolution<'a> {
         self,
         tree: &Tree,
         buffers: Buffers,
-        (setup, parts): (PortSetup<()>, Parts),
+        (setup, mut parts): (PortSetup<(), BufferSpec>, Parts),
         rules: impl Iterator<Item = (Option<Box<Policing>>, Option<Arc<QueueManagement>>)>,
         limits: Vec<Option<Limit>>,
         promises: Vec<Option<Promise>>,
@@ -500,8 +513,15 @@ impl<'a> Resolution<'a> {
             guarantee: tree.group_guarantee(index).clone(),
             shape: given.shape,
         });
+        // The same table, for as many queues as packets.
+        parts.class_of_leaf = setup.classifier.classes_of_flows();
+        let mut last = Arc::new(FlowParameters::default());
         let classes = tree.classes.iter().zip(rules).enumerate().map(|(index, (class, (police, aqm)))| {
             let table = self.table.class.get(index);
+            let parameters = class.given.parameters(scheduler_of(class.given.parent));
+            if *last != parameters {
+                last = Arc::new(parameters);
+            }
             Class {
                 name: class.given.name.clone(),
                 rules: table.and_then(|table| table.rules.as_ref()).map_or(0, |rules| rules.value.len()),
@@ -511,7 +531,7 @@ impl<'a> Resolution<'a> {
                 queue_scheduler: class.queue_scheduler,
                 spread: setup.classifier.classes()[index].spread,
                 places: class.places,
-                parameters: class.given.parameters(scheduler_of(class.given.parent)),
+                parameters: last.clone(),
                 guarantee: tree.class_guarantee(index).clone(),
                 limit: limits.get(index).copied().flatten(),
                 partition: buffers.partition_of[index],
@@ -520,7 +540,7 @@ impl<'a> Resolution<'a> {
                 aqm,
                 remarks: setup.remarks.of_class(index),
                 shape: class.given.shape,
-                promise: promises.get(index).copied().flatten(),
+                promise: promises.get(index).copied().flatten().map(Box::new),
                 budget: table.and_then(|table| table.budget.as_ref()).map(|at| at.value),
             }
         });
@@ -537,7 +557,7 @@ impl<'a> Resolution<'a> {
             classes: Arc::new(classes.collect()),
             partitions: buffers.partitions,
             groups: groups.collect(),
-            bounds: tree.bounds(),
+            bounds: Arc::new(tree.bounds()),
             adapter: None,
             starvation: tree.remark_on_starvation(),
             parts: Arc::new(parts),
@@ -545,6 +565,11 @@ impl<'a> Resolution<'a> {
             continued: Vec::new(),
         }
     }
+}
+
+/// True if the AQMs of two classes are made of the same.
+fn same_aqm(one: &Class, other: &Class) -> bool {
+    matches!((&one.aqm, &other.aqm), (Some(one), Some(other)) if Arc::ptr_eq(one, other))
 }
 
 /// The name of the added class.

@@ -240,7 +240,7 @@ type Parts = (PortSetup, Vec<NodeBounds>, Option<AdapterSetup>, Option<Budgeted>
 
 fn parts(policy: &Policy) -> Parts {
     // What is wrong with budgets has been reported.
-    (policy.setup(), policy.bounds.clone(), policy.adapter.clone(), Budgeted::of(policy).ok().flatten())
+    (policy.setup(), policy.bounds.to_vec(), policy.adapter.clone(), Budgeted::of(policy).ok().flatten())
 }
 
 impl Building<'_> {

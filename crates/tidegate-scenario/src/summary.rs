@@ -235,7 +235,7 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
     let [limit, own, named, aqm] = room(policy, class);
     let inside = if class.keeps_marks_inside() { "its colours change nothing on the wire (no `set`)" } else { "" };
     let remarks = remark::print(&class.remarks);
-    let promise = class.promise.map_or(String::new(), promised);
+    let promise = class.promise.as_deref().map_or(String::new(), |promise| promised(*promise));
     listed([
         share(&class.parameters, &class.guarantee),
         matches,

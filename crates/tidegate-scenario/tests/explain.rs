@@ -75,7 +75,7 @@ fn rules_are_told_in_words_that_can_be_read_again() {
                 "[policy.p]\nrate = \"1 Mbit/s\"\n[[policy.p.class]]\nname = \"a\"\nmatch = [{rule}]\n[[policy.p.class]]\nname = \"b\"\n"
             )
         };
-        let told = |text: &str| policy(text, &[]).setup().classifier.rules().map(|(_, rule)| print_rule(rule)).collect::<Vec<_>>();
+        let told = |text: &str| policy(text, &[]).setup().classifier.rules().map(|(_, rule)| print_rule(&rule)).collect::<Vec<_>>();
         let once = told(&file(rule));
         assert_eq!(told(&file(&once[0])), once);
         assert_eq!(once.len(), 1);

@@ -22,18 +22,25 @@ use crate::queue::Backlog;
 use crate::random::SplitMix64;
 use crate::scheduler::Kept;
 use crate::units::{Duration, SERIAL_HORIZON, Time};
-use alloc::vec::Vec;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 /// CoDel, with a state per queue.
 #[derive(Clone, Debug)]
 pub struct CoDel {
+    /// Clones share them.
+    rule: Arc<Rule>,
+    flows: Box<[Control]>,
+}
+
+#[derive(Debug)]
+struct Rule {
     sojourn: Sojourn,
     ecn: bool,
     mark_limit: Duration,
     ce_threshold: CeThreshold,
     longest_frame: u64,
     ingress: bool,
-    flows: Vec<Control>,
 }
 
 /// The state of one queue.
@@ -89,15 +96,15 @@ impl Algorithm<QueueManagement> for CoDel {
         if mark_limit < sojourn.target {
             return Err(AqmField::MarkLimit.wrong("must be at least the target: packets that waited less are never marked"));
         }
-        Ok(CoDel {
+        let rule = Rule {
             sojourn,
             ecn: given.ecn.unwrap_or(true),
             mark_limit,
             ce_threshold: CeThreshold::of(given)?,
             longest_frame: setup.longest_frame.into(),
             ingress: given.ingress.unwrap_or(false),
-            flows: alloc::vec![Control::NEW; setup.flows],
-        })
+        };
+        Ok(CoDel { rule: Arc::new(rule), flows: alloc::vec![Control::NEW; setup.flows].into() })
     }
 }
 
@@ -111,16 +118,17 @@ impl Aqm for CoDel {
     }
 
     fn charges_drops(&self) -> bool {
-        self.ingress
+        self.rule.ingress
     }
 
     #[inline]
     fn depart<B: Backlog>(&mut self, now: Time, head: &Packet<()>, backlog: &B, _: &mut SplitMix64) -> Judgement {
-        let Sojourn { target, interval } = self.sojourn;
+        let rule = &*self.rule;
+        let Sojourn { target, interval } = rule.sojourn;
         let control = &mut self.flows[head.flow.index()];
         let waited = now.since(head.arrival);
         let own = if fault!(CodelCountsTheHead) { 0 } else { u64::from(head.length) };
-        let is_above = if waited < target || backlog.bytes() - own <= self.longest_frame {
+        let is_above = if waited < target || backlog.bytes() - own <= rule.longest_frame {
             control.clear(IS_ABOVE);
             false
         } else if control.is(IS_ABOVE) {
@@ -132,11 +140,11 @@ impl Aqm for CoDel {
         };
         if !is_above {
             control.clear(IS_DROPPING | OWES_STEP);
-            return self.ce_threshold.judge(waited, head.ecn);
+            return rule.ce_threshold.judge(waited, head.ecn);
         }
-        let can_mark = self.ecn && head.ecn.is_capable() && (waited <= self.mark_limit || fault!(CodelMarksWithoutLimit));
+        let can_mark = rule.ecn && head.ecn.is_capable() && (waited <= rule.mark_limit || fault!(CodelMarksWithoutLimit));
         match control.congested(now, interval, can_mark) {
-            Judgement::Pass => self.ce_threshold.judge(waited, head.ecn),
+            Judgement::Pass => rule.ce_threshold.judge(waited, head.ecn),
             signal => signal,
         }
     }

@@ -9,6 +9,7 @@ use crate::random::SplitMix64;
 use crate::registry::AnyAqm;
 use crate::scheduler::Kept;
 use crate::units::Time;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The AQMs of a port by class. An engine that decides apart from the packets' port has them as well, and judges departures in its place.
@@ -17,7 +18,7 @@ pub struct ClassAqms {
     /// By class; empty if no class has one.
     classes: Vec<Option<ClassAqm>>,
     /// The class of each flow; empty if there is one class.
-    class_of: Vec<u32>,
+    class_of: Arc<[u32]>,
     draws: SplitMix64,
     judges_arrivals: bool,
     judges_departures: bool,
@@ -104,7 +105,7 @@ impl ClassAqms {
     pub fn new(now: Time, aqms: Vec<Option<AnyAqm>>, seed: u64, classifier: &Classifier) -> ClassAqms {
         let mut set = ClassAqms {
             classes: Vec::new(),
-            class_of: Vec::new(),
+            class_of: Arc::default(),
             draws: SplitMix64::new(seed),
             judges_arrivals: aqms.iter().flatten().any(Aqm::judges_arrivals),
             judges_departures: aqms.iter().flatten().any(Aqm::judges_departures),
@@ -118,6 +119,7 @@ impl ClassAqms {
             return set;
         }
         assert_eq!(aqms.len(), classifier.classes().len(), "one AQM entry per class");
+        set.classes.reserve_exact(aqms.len());
         for (aqm, class) in aqms.into_iter().zip(classifier.classes()) {
             set.classes.push(aqm.map(|mut aqm| {
                 aqm.start(now);
@@ -125,7 +127,7 @@ impl ClassAqms {
             }));
         }
         if set.classes.len() > 1 {
-            set.class_of = (0..classifier.flows() as u32).map(|flow| classifier.class_of(Flow(flow)) as u32).collect();
+            set.class_of = classifier.classes_of_flows();
         }
         set
     }

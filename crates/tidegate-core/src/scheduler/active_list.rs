@@ -11,7 +11,7 @@
 
 use super::moves::Moves;
 use crate::packet::Flow;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_in};
 use alloc::vec::Vec;
 
 /// No flow: the front of an empty ring, or the link of a flow that is in none.
@@ -374,6 +374,10 @@ impl PrefetchPredictor {
         let later = flows[flow as usize].links().later;
         self.coming = later;
         prefetch(&flows[later as usize]);
+        if !64_usize.is_multiple_of(size_of::<T>()) {
+            // It may lie on two lines.
+            prefetch_in(flows, later as usize + 1);
+        }
         self.turn = self.turn.wrapping_add(1);
     }
 

@@ -7,8 +7,8 @@
 //!
 //! **Source.** As for these four.
 //!
-//! **State.** 64 bytes per flow and per node: its turn, its contract of one bucket, and what it has to send. 48 bytes more for contracts that have a
-//! peak rate and for changes, which a packet of a single bucket does not touch. 128 bytes per node. The waiting list of all.
+//! **State.** 64 bytes per flow and per node: its turn, its contract of one bucket, and what it has to send. 4 bytes more, and 48 per contract
+//! for those that have a peak rate and for changes, which a packet of a single bucket does not touch. 128 bytes per node. The waiting list of all.
 //!
 //! **Cost.** Per packet and level one cache line of the member and two of the node. A packet that waits for a contract costs one insertion in the
 //! waiting list and one removal. To settle a node costs a step per turn that passes.
@@ -74,7 +74,9 @@ pub struct DeficitTree {
     /// The nodes and then the leaves.
     members: Vec<Member>,
     nodes: Vec<Node>,
-    /// The contracts of members as a whole. The state of those with a single bucket is in the member's record.
+    /// The place of a member's contract, if it has had one.
+    contract_of: Vec<u32>,
+    /// The contracts as a whole. The state of those with a single bucket is in the member's record.
     contracts: Vec<Allowance>,
     /// Members that have something to send, but not before an instant.
     waiting: Wheel,
@@ -128,7 +130,7 @@ impl DeficitTree {
     /// The contract of a member and its state.
     fn allowance_of(&self, member: usize) -> Option<Allowance> {
         let record = &self.members[member];
-        (record.contract != Contract::None).then(|| record.allowance(&self.contracts[member]))
+        (record.contract != Contract::None).then(|| record.allowance(&self.contracts[self.contract_of[member] as usize]))
     }
 
     /// The instant before which the member's contract forbids its next packet, if that lies ahead.
@@ -138,7 +140,7 @@ impl DeficitTree {
         let release = match record.contract {
             Contract::None => return None,
             Contract::Single => record.release(),
-            Contract::Full => self.contracts[member].release(),
+            Contract::Full => self.contracts[self.contract_of[member] as usize].release(),
         };
         release.is_after(now).then_some(release)
     }
@@ -149,7 +151,7 @@ impl DeficitTree {
         match record.contract {
             Contract::None => {}
             Contract::Single => record.charge(now, length),
-            Contract::Full => self.contracts[member].charge(now, length),
+            Contract::Full => self.contracts[self.contract_of[member] as usize].charge(now, length),
         }
     }
 
@@ -356,11 +358,11 @@ impl Scheduler for DeficitTree {
     fn start(&mut self, now: Time) {
         // A clone has no spare capacity, and the packet path does not allocate.
         self.unsettled.reserve(2 * self.nodes.len());
-        for (record, contract) in self.members.iter_mut().zip(&mut self.contracts) {
-            if record.contract != Contract::None {
-                contract.start(now);
-                record.keep(contract);
-            }
+        self.contracts.reserve_exact(self.members.len() - self.contracts.len());
+        self.contracts.iter_mut().for_each(|contract| contract.start(now));
+        let shaped = self.members.iter_mut().zip(&self.contract_of).filter(|(record, _)| record.contract != Contract::None);
+        for (record, &contract) in shaped {
+            record.keep(&self.contracts[contract as usize]);
         }
     }
 
@@ -488,10 +490,8 @@ impl Scheduler for DeficitTree {
 
     fn refresh(&mut self, now: Time) {
         let oldest = now - SERIAL_HORIZON;
-        for (record, contract) in self.members.iter_mut().zip(&mut self.contracts) {
-            record.refresh(oldest);
-            contract.refresh(now);
-        }
+        self.members.iter_mut().for_each(|record| record.refresh(oldest));
+        self.contracts.iter_mut().for_each(|contract| contract.refresh(now));
         self.waiting.raise(oldest.picoseconds());
     }
 }

@@ -44,6 +44,7 @@ use alloc::vec::Vec;
 mod adopt;
 mod change;
 mod node;
+mod node_scheduler;
 mod prefetch_predictor;
 #[cfg(test)]
 mod tests;
@@ -53,7 +54,7 @@ pub(super) use change::of_flow;
 pub(super) use node::Plan;
 use node::{Child, News, Node, UNSHAPED};
 use prefetch_predictor::PrefetchPredictor;
-pub(super) use tree::children_of;
+pub(super) use tree::{Children, vacant_places};
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
 /// A tree of schedulers over the flows of one port.

@@ -5,7 +5,7 @@
 //! by at most `Q + 2 L`.
 //! **Source.** T. Høiland-Jørgensen et al., "The Flow Queue CoDel packet scheduler", RFC 8290, sections 4.1 and 4.2; DRR++ is from
 //! M. MacGregor and W. Shi, "Deficits for bursty latency-critical flows", ICON 2000.
-//! **State.** 32 bytes per flow: deficit, length of the head, the links of its list, and three flags.
+//! **State.** 24 bytes per flow: deficit, length of the head, the links of its list, and two flags.
 //! **Cost.** Constant per packet. A flow that has become empty is visited at most twice more, which its own service pays for.
 //! **RTL twin.** None.
 //! **Deviations.** A new flow that loses its packets before it has sent any is as if it had not come; in the source it would stay in its list.
@@ -49,10 +49,9 @@ const NO_FLOW: u32 = u32::MAX;
 
 /// A flow's deficit and place.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
 struct Turn {
-    /// What it may still send, in bytes; not above 0 once its turn is used up.
-    deficit: i64,
+    /// What it may still send, in bytes; not above 0 once its turn is used up. Neither a quantum nor a packet has more than 2^30.
+    deficit: i32,
     /// Wire length of its head.
     length: u32,
     links: Links,
@@ -66,12 +65,12 @@ linked!(Turn);
 impl InLists for Turn {
     #[inline]
     fn credit(&self) -> i64 {
-        self.deficit
+        self.deficit.into()
     }
 
     #[inline]
     fn set_credit(&mut self, credit: i64) {
-        self.deficit = credit;
+        self.deficit = credit as i32;
     }
 
     #[inline]
@@ -145,6 +144,7 @@ impl Scheduler for SparseRoundRobin {
     #[inline]
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
+        prefetch_in(&self.flows, flow.index() + 1);
     }
 }
 

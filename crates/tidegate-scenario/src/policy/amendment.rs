@@ -2,12 +2,13 @@
 
 use super::{Class, Group, Policy};
 use crate::buffer::flow_limit;
+use crate::tree::Parts;
 use std::cmp::Reverse;
 use tidegate_core::buffer::{BufferField, FlowShare};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::Amendment;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{FlowParameters, LeafSpec, Member, NodeSpec};
+use tidegate_core::scheduler::{FlowParameters, Member, NodeSpec};
 use tidegate_core::shaper::ShapingContract;
 
 /// The schedulers that do not use the rate that they share.
@@ -63,8 +64,8 @@ impl Policy {
         let class = |class: &Class| (class.parent, class.queues, class.queue_scheduler, class.spread, class.places, class.partition);
         let group = |group: &Group| (group.parent, group.scheduler);
         let has_aqm = |policy: &Policy| policy.classes.iter().any(|class| class.aqm.is_some());
-        let is_shaped = |policy: &Policy| policy.parts.of_class.iter().any(|leaf| leaf.shape.is_some());
-        let is_flat = self.parts.nodes.len() == 1;
+        let is_shaped = |policy: &Policy| (0..policy.classes.len()).any(|class| policy.parts.leaf_of_class(class).shape.is_some());
+        let is_flat = self.parts.nodes() == 1;
         // Minimum rates of queues are not among what is kept of a class.
         let by_rates = |policy: &Policy| {
             let partitions = policy.partitions.iter().map(|partition| partition.buffer.kind);
@@ -79,10 +80,10 @@ impl Policy {
             && has_aqm(self) == has_aqm(before)
             && (!is_flat || is_shaped(self) == is_shaped(before))
             && self.nodes().eq(before.nodes())
-            && all_alike(&self.parts.nodes, &before.parts.nodes, nodes_alike)
-            && all_alike(&self.parts.of_class, &before.parts.of_class, |new, old| new.parent == old.parent)
+            && (0..self.parts.nodes()).all(|node| nodes_alike(&self.parts.node(node), &before.parts.node(node)))
             && all_alike(&self.classes, &before.classes, |new, old| new.name == old.name && class(new) == class(old))
             && all_alike(&self.groups, &before.groups, |new, old| new.name == old.name && group(new) == group(old))
+            && (0..self.classes.len()).all(|class| self.parts.leaf_of_class(class).parent == before.parts.leaf_of_class(class).parent)
             && self.classifier().first_difference(before.classifier()) == self.classes.len()
     }
 
@@ -96,14 +97,15 @@ impl Policy {
                 members.push((claims_less, member, FlowParameters { shape: new.1, ..new.0 }));
             }
         };
-        let (nodes, old_nodes) = (&self.parts.nodes, &before.parts.nodes);
-        for (index, (new, old)) in nodes.iter().zip(old_nodes).enumerate() {
-            add(Member::Node(index), (new.parameters, new.shape), (old.parameters, old.shape));
+        for index in 0..self.parts.nodes() {
+            let of = |parts: &Parts| (*parts.parameters_of_node(index), parts.node(index).shape);
+            add(Member::Node(index), of(&self.parts), of(&before.parts));
         }
-        for (index, (new, old)) in self.parts.of_class.iter().zip(&before.parts.of_class).enumerate() {
-            let of = |leaf: &LeafSpec| (leaf.parameters, leaf.shape);
-            if of(new) != of(old) {
-                self.flows(index).for_each(|flow| add(Member::Leaf(flow), of(new), of(old)));
+        for class in 0..self.classes.len() {
+            let of = |parts: &Parts| (parts.leaf_of_class(class).parameters, parts.leaf_of_class(class).shape);
+            let (new, old) = (of(&self.parts), of(&before.parts));
+            if new != old {
+                self.flows(class).for_each(|flow| add(Member::Leaf(flow), new, old));
             }
         }
         members.sort_by_key(|&(claims_less, ..)| Reverse(claims_less));

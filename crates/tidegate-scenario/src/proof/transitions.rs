@@ -1,8 +1,8 @@
 //! The policies of a port that changes while it runs, one after the other, and what all of them share.
 
 use crate::policy::Policy;
+use crate::tree::Parts;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::NodeSpec;
 
 /// The policies of one port.
 pub(super) struct Transitions<'a> {
@@ -39,10 +39,12 @@ fn schedules_alike(one: &Policy, other: &Policy) -> bool {
         use SchedulerKind::{DeficitRoundRobin, Fifo, StrictPriority, WeightedRoundRobin};
         matches!(kind, Fifo | StrictPriority | WeightedRoundRobin | DeficitRoundRobin)
     };
-    let mut is_by_order = own.of_class.iter().all(|leaf| leaf.shape.is_none());
-    is_by_order &= own.nodes.iter().all(|node| node.shape.is_none() && knows_no_rate(node.scheduler));
-    let without_rates = |nodes: &[NodeSpec]| {
-        let mut nodes = nodes.to_vec();
+    let classes = |parts: &Parts| (0..one.classes.len()).map(|class| parts.leaf_of_class(class)).collect::<Vec<_>>();
+    let nodes = |parts: &Parts| (0..parts.nodes()).map(|node| parts.node(node)).collect::<Vec<_>>();
+    let mut is_by_order = classes(own).iter().all(|leaf| leaf.shape.is_none());
+    is_by_order &= nodes(own).iter().all(|node| node.shape.is_none() && knows_no_rate(node.scheduler));
+    let without_rates = |parts: &Parts| {
+        let mut nodes = nodes(parts);
         nodes.iter_mut().for_each(|node| {
             if is_by_order {
                 node.rate = one.rate
@@ -51,7 +53,8 @@ fn schedules_alike(one: &Policy, other: &Policy) -> bool {
         nodes
     };
     has_same_lengths
-        && (&own.of_class, &own.class_of_leaf) == (&others.of_class, &others.class_of_leaf)
-        && without_rates(&own.nodes) == without_rates(&others.nodes)
+        && own.class_of_leaf == others.class_of_leaf
+        && classes(own) == classes(others)
+        && without_rates(own) == without_rates(others)
         && (is_by_order || one.rate == other.rate)
 }

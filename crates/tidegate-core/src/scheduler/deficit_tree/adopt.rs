@@ -166,7 +166,6 @@ impl TreeForm for DeficitTree {
 
     fn set_allowance(&mut self, member: usize, allowance: &Allowance) {
         debug_assert!(self.members[member].contract != Contract::None);
-        self.contracts[member] = *allowance;
-        self.members[member].keep(allowance);
+        self.keep_contract(member, allowance, true);
     }
 }

@@ -8,12 +8,11 @@ use crate::packet::Flow;
 use crate::ready::{ReadyList, Wheel};
 use crate::registry::SchedulerKind;
 use crate::scheduler::deficit_turns::DeficitTurns;
-use crate::scheduler::hierarchy::{Plan as Places, children_of};
+use crate::scheduler::hierarchy::{Children, Plan as Places, vacant_places};
 use crate::scheduler::least::Least;
 use crate::scheduler::sparse_turns::SparseTurns;
 use crate::scheduler::tree_matches::NO_NODE;
 use crate::scheduler::{BuildError, FlowParameters, HierarchyError, LeafSpec, Member, NodeSpec, weight_of};
-use crate::shaper::Allowance;
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::vec;
@@ -24,10 +23,9 @@ const SCAN_LIMIT: usize = 64;
 
 impl DeficitTree {
     /// True if a tree of these nodes can be built: all of them share by deficit, weighted or sparse round robin.
-    pub fn suits(nodes: &[NodeSpec]) -> bool {
-        nodes.iter().all(|node| {
-            matches!(node.scheduler, SchedulerKind::DeficitRoundRobin | SchedulerKind::WeightedRoundRobin | SchedulerKind::SparseRoundRobin)
-        })
+    pub fn suits(nodes: usize, node: impl Fn(usize) -> NodeSpec) -> bool {
+        use SchedulerKind::{DeficitRoundRobin, SparseRoundRobin, WeightedRoundRobin};
+        (0..nodes).all(|index| matches!(node(index).scheduler, DeficitRoundRobin | WeightedRoundRobin | SparseRoundRobin))
     }
 
     /// Builds the tree from what [`Hierarchy::build`](crate::scheduler::Hierarchy::build) takes.
@@ -38,10 +36,11 @@ impl DeficitTree {
     /// # Panics
     /// If a node shares by anything else.
     pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<DeficitTree, HierarchyError> {
-        DeficitTree::build_with(longest_packet, nodes, leaves.len(), |leaf| leaves[leaf])
+        DeficitTree::build_with(longest_packet, (nodes.len(), |node| nodes[node]), (leaves.len(), |leaf| leaves[leaf]))
     }
 
-    /// As [`DeficitTree::build`], for a number of leaves, each of which `leaf` names. Thousands of equal leaves then need no list.
+    /// As [`DeficitTree::build`], for a number of nodes and a number of leaves, each of which a function names. Thousands of equal ones then need no
+    /// list.
     ///
     /// # Errors
     /// As there.
@@ -50,54 +49,47 @@ impl DeficitTree {
     /// As there.
     pub fn build_with(
         longest_packet: u32,
-        nodes: &[NodeSpec],
-        leaves: usize,
-        leaf: impl Fn(usize) -> LeafSpec,
+        (nodes, node): (usize, impl Fn(usize) -> NodeSpec),
+        (leaves, leaf): (usize, impl Fn(usize) -> LeafSpec),
     ) -> Result<DeficitTree, HierarchyError> {
-        assert!(DeficitTree::suits(nodes), "all nodes share by deficit, weighted or sparse round robin");
-        if nodes.first().is_none_or(|root| root.parent.is_some()) {
-            return Err(HierarchyError::NoRoot);
-        }
-        let vacant = nodes.iter().fold(0usize, |sum, node| sum.saturating_add(node.capacity));
-        let count = vacant.saturating_add(nodes.len() + leaves);
-        if count > 1 << 31 {
-            return Err(HierarchyError::TooMany);
-        }
-        let below = children_of(nodes, leaves, &leaf)?;
+        assert!(DeficitTree::suits(nodes, &node), "all nodes share by deficit, weighted or sparse round robin");
+        let count = vacant_places(nodes, leaves, &node)? + nodes + leaves;
+        let below = Children::of((nodes, &node), (leaves, &leaf))?;
         let quantum = longest_packet.max(1);
         let mut tree = DeficitTree {
             members: vec![Record::NEW; count],
-            nodes: Vec::with_capacity(nodes.len()),
-            contracts: vec![Allowance::UNLIMITED; count],
+            nodes: Vec::with_capacity(nodes),
+            contract_of: vec![0; count],
+            // Room for every member: any may be given a contract later.
+            contracts: Vec::with_capacity(count),
             waiting: Wheel::new(count),
-            unsettled: BinaryHeap::with_capacity(2 * nodes.len()),
+            unsettled: BinaryHeap::with_capacity(2 * nodes),
             served: None,
             unnamed: 0,
             hinted: [0; super::HINT_LAG],
             hints: 0,
             plan: Plan {
                 quantum,
-                first_child: Vec::with_capacity(nodes.len() + 1),
+                first_child: Vec::with_capacity(nodes + 1),
                 children: Vec::with_capacity(count - 1),
                 place: vec![super::VACANT; count],
-                weights: Vec::with_capacity(nodes.len()),
+                weights: Vec::with_capacity(nodes),
                 places: Places {
-                    was: nodes.iter().map(|node| node.was.map_or(NO_NODE, |was| u32::try_from(was).unwrap_or(NO_NODE))).collect(),
-                    vacancies: Vec::with_capacity(nodes.len()),
+                    was: (0..nodes).map(|index| node(index).was.map_or(NO_NODE, |was| u32::try_from(was).unwrap_or(NO_NODE))).collect(),
+                    vacancies: Vec::with_capacity(nodes),
                     vacant_places: Vec::with_capacity(count - 1),
                 },
             },
         };
-        let node_shapes = nodes.iter().map(|node| node.shape);
+        let node_shapes = (0..nodes).map(|index| node(index).shape);
         for (member, shape) in node_shapes.chain((0..leaves).map(|index| leaf(index).shape)).enumerate() {
             let Some(contract) = shape else { continue };
-            let allowance = contract.allowance().map_err(|error| HierarchyError::Shape(tree_member(nodes.len(), member), error))?;
-            tree.contracts[member] = allowance;
-            tree.members[member].keep(&allowance);
+            let allowance = contract.allowance().map_err(|error| HierarchyError::Shape(tree_member(nodes, member), error))?;
+            tree.keep_contract(member, &allowance, true);
         }
-        for (index, (spec, children)) in nodes.iter().zip(&below).enumerate() {
-            tree.add_node(index, spec, children, |child| match child.checked_sub(nodes.len()) {
-                None => nodes[child].parameters,
+        for (index, children) in below.of_each().enumerate() {
+            tree.add_node(index, &node(index), children, |child| match child.checked_sub(nodes) {
+                None => node(child).parameters,
                 Some(index) => leaf(index).parameters,
             })?;
         }

@@ -155,11 +155,18 @@ impl DeficitTree {
     }
 
     /// A member is shaped from now on if it `is_shaped` or was.
-    fn keep_contract(&mut self, member: usize, allowance: &Allowance, is_shaped: bool) {
-        if is_shaped || self.members[member].contract != Contract::None {
-            self.contracts[member] = *allowance;
-            self.members[member].keep(allowance);
+    pub(super) fn keep_contract(&mut self, member: usize, allowance: &Allowance, is_shaped: bool) {
+        let record = &mut self.members[member];
+        if record.contract != Contract::None {
+            self.contracts[self.contract_of[member] as usize] = *allowance;
+        } else if is_shaped {
+            // Within the capacity reserved for all members.
+            self.contract_of[member] = self.contracts.len() as u32;
+            self.contracts.push(*allowance);
+        } else {
+            return;
         }
+        record.keep(allowance);
     }
 
     pub(super) fn stop_waiting(&mut self, member: usize) {

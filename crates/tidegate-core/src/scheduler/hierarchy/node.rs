@@ -1,5 +1,6 @@
 //! The records of a hierarchy: one per inner node, and one per member of a node.
 
+use super::node_scheduler::NodeScheduler;
 use crate::packet::Head;
 use alloc::vec::Vec;
 
@@ -17,7 +18,7 @@ pub(super) struct Node<S> {
     pub(super) news: News,
     /// It is on the waiting list because its own scheduler waits, not because of its contract.
     pub(super) scheduler_waits: bool,
-    pub(super) scheduler: S,
+    pub(super) scheduler: NodeScheduler<S>,
 }
 
 /// What has changed at a node since its scheduler was last asked. A node with any news is among the unsettled ones.

@@ -1,5 +1,6 @@
 //! Nodes that wait, winners that change with time, and what is not to change them.
 
+use super::node_scheduler::NodeScheduler;
 use super::*;
 use crate::dwcs::{Request, Service, Window};
 use crate::packet::Colour;
@@ -39,8 +40,8 @@ fn tree_with_a_scheduler_that_waits() -> Hierarchy<AnyScheduler> {
     let leaves = [leaf(1, priority(0)), leaf(1, priority(1)), leaf(0, priority(1))];
     let mut tree = tree_of_two(SchedulerKind::StrictPriority, priority(0), &leaves);
     let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), LONGEST, LONGEST);
-    let inside = tree.nodes[1].scheduler.clone();
-    tree.nodes[1].scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(inside, &[Some(contract), None]).unwrap()));
+    let NodeScheduler::Other(inside) = tree.nodes[1].scheduler.clone() else { unreachable!("it is not sparse round robin") };
+    tree.nodes[1].scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(*inside, &[Some(contract), None]).unwrap())).into();
     tree.activate(at(0), Flow(0), head(0));
     assert_eq!(tree.select(at(0)), Decision::Serve(Flow(0)));
     tree.served(at(0), Flow(0), Some(head(1)));
@@ -54,6 +55,8 @@ fn a_clone_has_room_for_all_nodes_once_it_is_started() {
     assert!(clone.unsettled.capacity() >= clone.nodes.len());
     assert!(clone.allowances.capacity() >= clone.members.len());
     assert_eq!(size_of::<Child>(), 64);
+    // Thousands of classes have one each.
+    assert_eq!(size_of::<super::Node<AnyScheduler>>(), 128);
 }
 
 #[test]

@@ -150,33 +150,27 @@ impl Hierarchy<AnyScheduler> {
     /// # Errors
     /// [`HierarchyError`] names the first member that is wrong.
     pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
-        Hierarchy::build_with(longest_packet, nodes, leaves.len(), |leaf| leaves[leaf])
+        Hierarchy::build_with(longest_packet, (nodes.len(), |node| nodes[node]), (leaves.len(), |leaf| leaves[leaf]))
     }
 
-    /// As [`Hierarchy::build`], for a number of leaves, each of which `leaf` names. Thousands of equal leaves then need no list.
+    /// As [`Hierarchy::build`], for a number of nodes and a number of leaves, each of which a function names. Thousands of equal ones then need no list.
     ///
     /// # Errors
     /// As [`Hierarchy::build`].
     pub fn build_with(
         longest_packet: u32,
-        nodes: &[NodeSpec],
-        leaves: usize,
-        leaf: impl Fn(usize) -> LeafSpec,
+        (nodes, node): (usize, impl Fn(usize) -> NodeSpec),
+        (leaves, leaf): (usize, impl Fn(usize) -> LeafSpec),
     ) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
-        if nodes.first().is_none_or(|root| root.parent.is_some()) {
-            return Err(HierarchyError::NoRoot);
-        }
-        let vacant = nodes.iter().fold(0usize, |sum, node| sum.saturating_add(node.capacity));
-        if vacant.saturating_add(nodes.len() + leaves) > 1 << 31 {
-            return Err(HierarchyError::TooMany);
-        }
-        let below = children_of(nodes, leaves, &leaf)?;
-        let mut tree = without_schedulers(nodes, leaves, &leaf, vacant)?;
-        let member = |child: u32| match (child as usize).checked_sub(nodes.len()) {
+        let vacant = vacant_places(nodes, leaves, &node)?;
+        let below = Children::of((nodes, &node), (leaves, &leaf))?;
+        let mut tree = without_schedulers((nodes, &node), (leaves, &leaf), vacant)?;
+        let member = |child: u32| match (child as usize).checked_sub(nodes) {
             None => Member::Node(child as usize),
             Some(flow) => Member::Leaf(Flow(flow as u32)),
         };
-        for (index, (spec, children)) in nodes.iter().zip(&below).enumerate() {
+        for (index, children) in below.of_each().enumerate() {
+            let spec = node(index);
             if children.is_empty() && spec.capacity == 0 {
                 return Err(HierarchyError::Childless(index));
             }
@@ -185,13 +179,13 @@ impl Hierarchy<AnyScheduler> {
                 tree.members[child as usize].parent = index as u32;
                 tree.members[child as usize].place = place as u32;
                 let given = match member(child) {
-                    Member::Node(node) => nodes[node].parameters,
+                    Member::Node(child) => node(child).parameters,
                     Member::Leaf(flow) => leaf(flow.index()).parameters,
                 };
                 parameters.push(FlowParameters { shape: None, ..given });
             }
             let capacity = children.len() + spec.capacity;
-            let NodeSpec { dwcs, intserv, queue, .. } = *spec;
+            let NodeSpec { dwcs, intserv, queue, .. } = spec;
             let setup = Setup { dwcs, intserv, queue, capacity, ..Setup::new(spec.rate, longest_packet) };
             let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
                 let child = flow.map(|flow| member(children[flow.index()]));
@@ -199,7 +193,7 @@ impl Hierarchy<AnyScheduler> {
             })?;
             let first_child = tree.children.len() as u32;
             tree.nodes.push(Node {
-                scheduler,
+                scheduler: scheduler.into(),
                 first_child,
                 backlogged: 0,
                 suspended: 0,
@@ -209,7 +203,7 @@ impl Hierarchy<AnyScheduler> {
             });
             tree.children.extend_from_slice(children);
             // Any leaf will do: a hint may name a vacant place.
-            tree.children.resize(first_child as usize + capacity, nodes.len() as u32);
+            tree.children.resize(first_child as usize + capacity, nodes as u32);
             tree.plan.vacant_places.extend((children.len() as u32..capacity as u32).rev());
             tree.plan.vacant_places.resize(first_child as usize + capacity, 0);
             tree.plan.vacancies.push(spec.capacity as u32);
@@ -218,33 +212,70 @@ impl Hierarchy<AnyScheduler> {
     }
 }
 
+/// The number of places for leaves that come later.
+///
+/// # Errors
+/// [`HierarchyError::NoRoot`] and [`HierarchyError::TooMany`].
+pub(in crate::scheduler) fn vacant_places(nodes: usize, leaves: usize, node: &impl Fn(usize) -> NodeSpec) -> Result<usize, HierarchyError> {
+    if nodes == 0 || node(0).parent.is_some() {
+        return Err(HierarchyError::NoRoot);
+    }
+    let vacant = (0..nodes).fold(0usize, |sum, index| sum.saturating_add(node(index).capacity));
+    if vacant.saturating_add(nodes + leaves) > 1 << 31 { Err(HierarchyError::TooMany) } else { Ok(vacant) }
+}
+
 /// The members below each node, nodes before leaves.
-pub(in crate::scheduler) fn children_of(
-    nodes: &[NodeSpec],
-    leaves: usize,
-    leaf: &impl Fn(usize) -> LeafSpec,
-) -> Result<Vec<Vec<u32>>, HierarchyError> {
-    let mut below: Vec<Vec<u32>> = alloc::vec![Vec::new(); nodes.len()];
-    for (index, node) in nodes.iter().enumerate().skip(1) {
-        let parent = node.parent.filter(|&parent| parent < index).ok_or(HierarchyError::Parent(Member::Node(index)))?;
-        below[parent].push(index as u32);
+pub(in crate::scheduler) struct Children {
+    /// Where those of each node end in the table.
+    ends: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl Children {
+    pub(in crate::scheduler) fn of(
+        (nodes, node): (usize, &impl Fn(usize) -> NodeSpec),
+        (leaves, leaf): (usize, &impl Fn(usize) -> LeafSpec),
+    ) -> Result<Children, HierarchyError> {
+        let mut parents = Vec::with_capacity(nodes + leaves);
+        for index in 1..nodes {
+            let parent = node(index).parent.filter(|&parent| parent < index).ok_or(HierarchyError::Parent(Member::Node(index)))?;
+            parents.push(parent as u32);
+        }
+        for index in 0..leaves {
+            let parent = Some(leaf(index).parent).filter(|&parent| parent < nodes);
+            parents.push(parent.ok_or(HierarchyError::Parent(Member::Leaf(Flow(index as u32))))? as u32);
+        }
+        // Sorted by counting: members of one node stay in their order.
+        let mut ends = alloc::vec![0; nodes];
+        parents.iter().for_each(|&parent| ends[parent as usize] += 1);
+        let mut start = 0;
+        for end in &mut ends {
+            start += core::mem::replace(end, start);
+        }
+        let mut members = alloc::vec![0; parents.len()];
+        for (member, &parent) in (1..).zip(&parents) {
+            let end = &mut ends[parent as usize];
+            members[*end as usize] = member;
+            *end += 1;
+        }
+        Ok(Children { ends, members })
     }
-    for index in 0..leaves {
-        let children = below.get_mut(leaf(index).parent).ok_or(HierarchyError::Parent(Member::Leaf(Flow(index as u32))))?;
-        children.push((nodes.len() + index) as u32);
+
+    /// Those of each node, in the order of nodes.
+    pub(in crate::scheduler) fn of_each(&self) -> impl Iterator<Item = &[u32]> {
+        let starts = core::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.members[start as usize..end as usize])
     }
-    Ok(below)
 }
 
 /// The tables of a tree whose members are shaped but do not know of each other yet. The last leaves, `vacant` of them, are not in the tree.
 fn without_schedulers(
-    nodes: &[NodeSpec],
-    leaves: usize,
-    leaf: &impl Fn(usize) -> LeafSpec,
+    (nodes, node): (usize, &impl Fn(usize) -> NodeSpec),
+    (leaves, leaf): (usize, &impl Fn(usize) -> LeafSpec),
     vacant: usize,
 ) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
     let nothing = Head { length: 0, number: 0, arrival: Time::ZERO, colour: Colour::Green };
-    let count = nodes.len() + leaves + vacant;
+    let count = nodes + leaves + vacant;
     let mut members = Vec::with_capacity(count);
     // Room for every member: any may be given a contract later.
     let mut allowances = Vec::with_capacity(count);
@@ -259,7 +290,7 @@ fn without_schedulers(
         suspended: false,
         vacant: false,
     };
-    let node_shapes = nodes.iter().enumerate().map(|(index, node)| (Member::Node(index), node.shape));
+    let node_shapes = (0..nodes).map(|index| (Member::Node(index), node(index).shape));
     let leaf_shapes = (0..leaves).map(|index| (Member::Leaf(Flow(index as u32)), leaf(index).shape));
     for (member, shape) in node_shapes.chain(leaf_shapes) {
         let mut allowance = UNSHAPED;
@@ -271,18 +302,18 @@ fn without_schedulers(
     }
     members.resize(count, Child { vacant: true, ..absent });
     Ok(Hierarchy {
-        nodes: Vec::with_capacity(nodes.len()),
+        nodes: Vec::with_capacity(nodes),
         members,
         children: Vec::with_capacity(count - 1),
         allowances,
         waiting: ReadyList::new(count),
-        unsettled: BinaryHeap::with_capacity(nodes.len()),
+        unsettled: BinaryHeap::with_capacity(nodes),
         served: None,
         unnamed: 0,
-        predictor: PrefetchPredictor::new(nodes.len(), count),
+        predictor: PrefetchPredictor::new(nodes, count),
         plan: Plan {
-            was: nodes.iter().map(|node| node.was.map_or(NO_NODE, |was| u32::try_from(was).unwrap_or(NO_NODE))).collect(),
-            vacancies: Vec::with_capacity(nodes.len()),
+            was: (0..nodes).map(|index| node(index).was.map_or(NO_NODE, |was| u32::try_from(was).unwrap_or(NO_NODE))).collect(),
+            vacancies: Vec::with_capacity(nodes),
             vacant_places: Vec::with_capacity(count - 1),
         },
     })

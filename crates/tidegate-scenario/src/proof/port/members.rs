@@ -38,10 +38,9 @@ pub(crate) struct Members<'a> {
 
 impl<'a> Members<'a> {
     pub(crate) fn of(parts: &'a Parts, traffic: &'a Traffic<'a>) -> Members<'a> {
-        let Parts { nodes, class_of_leaf, .. } = parts;
-        let mut below = vec![Vec::new(); nodes.len()];
-        for (index, node) in nodes.iter().enumerate() {
-            node.parent.into_iter().for_each(|parent| below[parent].push(Below::Node(index)));
+        let mut below = vec![Vec::new(); parts.nodes()];
+        for index in 0..parts.nodes() {
+            parts.node(index).parent.into_iter().for_each(|parent| below[parent].push(Below::Node(index)));
         }
         (0..parts.leaves()).for_each(|index| below[parts.leaf(index).parent].push(Below::Leaf(index)));
         let mut count = vec![0; parts.places.len()];
@@ -49,7 +48,7 @@ impl<'a> Members<'a> {
             count[class as usize] += 1;
             count[class as usize] - 1
         };
-        let queue_of_leaf = class_of_leaf.iter().map(number).collect();
+        let queue_of_leaf = parts.class_of_leaf.iter().map(number).collect();
         let longest = 8 * u64::from(parts.longest);
         Members { parts, traffic, below, queue_of_leaf, longest }
     }
@@ -73,11 +72,11 @@ impl<'a> Members<'a> {
         self.below[0].iter().position(|member| matches!(*member, Below::Leaf(leaf) if self.parts.class(leaf) == class))
     }
 
-    pub(super) fn node(&self, node: usize) -> &NodeSpec {
-        &self.parts.nodes[node]
+    pub(super) fn node(&self, node: usize) -> NodeSpec {
+        self.parts.node(node)
     }
 
-    pub(super) fn leaf(&self, leaf: usize) -> &LeafSpec {
+    pub(super) fn leaf(&self, leaf: usize) -> LeafSpec {
         self.parts.leaf(leaf)
     }
 
@@ -98,8 +97,8 @@ impl<'a> Members<'a> {
 
     pub(super) fn parameters(&self, member: Below) -> &FlowParameters {
         match member {
-            Below::Node(node) => &self.node(node).parameters,
-            Below::Leaf(leaf) => &self.leaf(leaf).parameters,
+            Below::Node(node) => self.parts.parameters_of_node(node),
+            Below::Leaf(leaf) => self.parts.parameters_of_leaf(leaf),
         }
     }
 
@@ -141,7 +140,7 @@ impl<'a> Members<'a> {
 
     /// True if the scheduler of a node keeps the contracts of its children itself: a port of one node, without a shaper around it.
     pub(super) fn keeps_contracts(&self, node: usize) -> bool {
-        self.parts.nodes.len() == 1 && self.node(node).scheduler.shapes()
+        self.parts.nodes() == 1 && self.node(node).scheduler.shapes()
     }
 
     /// True if the scheduler of a node holds packets back on its own.
@@ -150,7 +149,7 @@ impl<'a> Members<'a> {
         match scheduler {
             SchedulerKind::Dwcs => dwcs.rules.early == Early::Hold,
             SchedulerKind::IntegratedServices => intserv.out_of_profile_weight == 0,
-            kind => *kind == SchedulerKind::ShapedVirtualClock,
+            kind => kind == SchedulerKind::ShapedVirtualClock,
         }
     }
 
@@ -215,9 +214,9 @@ impl<'a> Members<'a> {
         node.charges_early = spec.intserv.out_of_profile == OutOfProfile::Charge;
         let below = &self.below[number];
         match spec.scheduler {
-            SchedulerKind::Wf2qPlus | SchedulerKind::QuickFair | SchedulerKind::SelfClocked => self.share_rates(spec, below, &mut node),
+            SchedulerKind::Wf2qPlus | SchedulerKind::QuickFair | SchedulerKind::SelfClocked => self.share_rates(&spec, below, &mut node),
             SchedulerKind::DeficitRoundRobin => self.set_quanta(below, &mut node),
-            SchedulerKind::Dwcs => self.set_windows(spec, below, &mut node),
+            SchedulerKind::Dwcs => self.set_windows(&spec, below, &mut node),
             SchedulerKind::RateControlled => {
                 for (&member, child) in below.iter().zip(&mut node.children) {
                     child.contract = child.arrival.clone().ok();
@@ -307,7 +306,7 @@ impl<'a> Members<'a> {
             return because("its neighbours are calls, whose rates change with them");
         }
         match spec.scheduler {
-            SchedulerKind::Dwcs => match self.slots(spec, below).map(|slots| slots.keeps_rates()) {
+            SchedulerKind::Dwcs => match self.slots(&spec, below).map(|slots| slots.keeps_rates()) {
                 Some(Ok(())) => None,
                 Some(Err(reason)) => because(reason),
                 None => because("its request cannot be met"),
