@@ -53,7 +53,10 @@ impl Joined {
         }
         let is_v6 = segment.get(network)? >> 4 == 6;
         let payload = transport + usize::from(segment.get(transport + 12)? >> 4) * 4;
-        let is_full = segment.len() == payload + size && payload <= LONGEST_HEADER && network + 20 <= transport && size > 0;
+        let is_full = segment.len() == payload + size
+            && (transport + 20..=LONGEST_HEADER).contains(&payload)
+            && network + 20 <= transport
+            && size > 0;
         if !is_full || segment[transport + 13] & (FIN | PSH) != 0 {
             return None;
         }
