@@ -8,13 +8,16 @@
 //! | `mixed` | prefixes of eight lengths, with a protocol and a port in every second: 16 tables |
 //! | `stations` | a source Ethernet address each: one table of the wider kind |
 //! | `tags` | an outer and an inner VLAN tag each: one table of the wider kind |
+//! | `rare` | a source address each, and in turn an Ethernet address with lengths, an inner tag, the maker of a card, a TCP flag, or an exception: 5 tables |
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark};
 use std::hint::black_box;
-use tidegate_core::classifier::{ClassRules, Classifier, Header, MacPattern, Network, PortRange, Prefix, Rule, Transport};
+use tidegate_core::classifier::{
+    ClassRules, Classifier, FlagPattern, Header, LengthRange, MacPattern, Network, PortRange, Prefix, Rule, Transport,
+};
 
-const NAMES: [&str; 4] = ["addresses", "mixed", "stations", "tags"];
+const NAMES: [&str; 5] = ["addresses", "mixed", "stations", "tags", "rare"];
 
 /// The most classes: of `mixed`, half as many as there are prefixes of 24 bits.
 const MOST_CLASSES: u32 = 1 << 23;
@@ -34,6 +37,7 @@ pub fn set_up(name: &str, classes: u32) -> Result<Benchmark, String> {
         "mixed" => mixed,
         "stations" => |class| Rule { source_mac: Some(MacPattern { address: mac(class), mask: (1 << 48) - 1 }), ..Rule::default() },
         "tags" => |class| Rule { vlan: Some(tags(class).0), inner_vlan: Some(tags(class).1), ..Rule::default() },
+        "rare" => rare,
         _ => return Err(format!("there is no set of rules \"{name}\"")),
     };
     let source: fn(u32) -> u32 = if name == "mixed" { address_of_mixed } else { address };
@@ -86,12 +90,28 @@ fn mixed(class: u32) -> Rule {
     }
 }
 
+/// A condition that few rules have beside a source address, another for each class in turn.
+fn rare(class: u32) -> Rule {
+    let rule = Rule { source: Some(Prefix::V4 { address: address(class), length: 32 }), ..Rule::default() };
+    match class % 5 {
+        0 => Rule {
+            source_mac: Some(MacPattern { address: mac(class), mask: (1 << 48) - 1 }),
+            length: Some(LengthRange { first: 0, last: 127 }),
+            ..rule
+        },
+        1 => Rule { inner_vlan: Some(tags(class).1), ..rule },
+        2 => Rule { destination_mac: Some(MacPattern { address: 2 << 40, mask: 0xff << 40 }), ..rule },
+        3 => Rule { tcp_flags: Some(FlagPattern { set: Transport::ACK, clear: 0 }), ..rule },
+        _ => Rule { not: vec![Rule { destination_port: Some(PortRange::one(22)), ..Rule::default() }], ..rule },
+    }
+}
+
 fn address_of_mixed(class: u32) -> u32 {
     class << 8
 }
 
 fn header(class: u32, source: fn(u32) -> u32) -> Header {
-    let transport = Transport { protocol: 17, ports: Some((1000, 53)), ..Transport::default() };
+    let transport = Transport { protocol: 17, ports: Some((1000, 53)), tcp_flags: Some(Transport::ACK), ..Transport::default() };
     let [_, _, a, b, c, d, e, f] = mac(class).to_be_bytes();
     Header {
         length: 64,
