@@ -104,6 +104,11 @@ pub trait Aqm {
         false
     }
 
+    /// True if no queue has a state other than that of a new one: there is nothing to take over ([`Aqm::adopt`]).
+    fn is_fresh(&self) -> bool {
+        false
+    }
+
     /// Judges a packet that arrives; `backlog` does not include it.
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {

@@ -530,6 +530,10 @@ impl Aqm for AnyAqm {
         match_aqm!(self, a => a.charges_drops())
     }
 
+    fn is_fresh(&self) -> bool {
+        match_aqm!(self, a => a.is_fresh())
+    }
+
     #[inline]
     fn admit<B: Backlog>(&mut self, arrival: &Arrival, backlog: &B, draws: &mut SplitMix64) -> Judgement {
         match_aqm!(self, a => a.admit(arrival, backlog, draws))

@@ -31,6 +31,8 @@ pub struct CoDel {
     /// Clones share them.
     rule: Arc<Rule>,
     flows: Box<[Control]>,
+    /// True if the state of a queue may not be that of a new one.
+    is_used: bool,
 }
 
 #[derive(Debug)]
@@ -104,7 +106,7 @@ impl Algorithm<QueueManagement> for CoDel {
             longest_frame: setup.longest_frame.into(),
             ingress: given.ingress.unwrap_or(false),
         };
-        Ok(CoDel { rule: Arc::new(rule), flows: alloc::vec![Control::NEW; setup.flows].into() })
+        Ok(CoDel { rule: Arc::new(rule), flows: alloc::vec![Control::NEW; setup.flows].into(), is_used: false })
     }
 }
 
@@ -136,6 +138,7 @@ impl Aqm for CoDel {
         } else {
             control.above_until = if fault!(CodelWithoutInterval) { now } else { now + interval };
             control.last_count |= IS_ABOVE;
+            self.is_used = true;
             false
         };
         if !is_above {
@@ -160,6 +163,7 @@ impl Aqm for CoDel {
     fn pushed_out(&mut self, _: Time, flow: Flow) {
         let control = &mut self.flows[flow.index()];
         control.count = MOST.min(control.count + 1);
+        self.is_used = true;
     }
 
     /// It may lie on two lines.
@@ -177,7 +181,12 @@ impl Aqm for CoDel {
         self.flows[flow.index()] = Control::NEW;
     }
 
+    fn is_fresh(&self) -> bool {
+        !self.is_used
+    }
+
     fn adopt(&mut self, _: Time, old: &CoDel, kept: &[Kept]) {
+        self.is_used |= old.is_used;
         for flow in kept {
             self.flows[flow.to.index()] = old.flows[flow.from.index()];
         }

@@ -321,6 +321,9 @@ impl ClassAqms {
             }
             let Some(old) = from.and_then(|from| old.classes.get(from)?.as_ref()) else { continue };
             class.keep_credit(old);
+            if old.aqm.is_fresh() {
+                continue;
+            }
             stay.clear();
             stay.extend(of_class.iter().map(|flow| Kept { from: old.local(flow.from), to: class.local(flow.to), head: flow.head }));
             class.aqm.adopt(now, &old.aqm, &stay);

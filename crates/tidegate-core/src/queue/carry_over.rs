@@ -27,8 +27,8 @@ impl<P> Queues<P> {
         self.free = old.free;
         for kept in kept {
             let queue = old.occupancy.flows[place(kept.from)];
-            self.occupancy.flows[place(kept.to)] = queue;
             if queue.packets > 0 {
+                self.occupancy.flows[place(kept.to)] = queue;
                 self.payloads[kept.to.index()] = old.payloads[kept.from.index()].take();
                 self.occupancy.packets += queue.packets;
                 self.occupancy.bytes += u64::from(queue.bytes);

@@ -103,6 +103,13 @@ impl Turn {
     const NONE: Turn = Turn { deficit: 0, length: 0, links: Links::NONE, has_head: false, is_new: false };
 }
 
+impl SparseRoundRobin {
+    /// True if no flow is backlogged, or was not long ago.
+    pub(super) fn is_idle(&self) -> bool {
+        self.turns.front().is_none()
+    }
+}
+
 impl Scheduler for SparseRoundRobin {
     const WORK_CONSERVING: bool = true;
 
@@ -127,6 +134,9 @@ impl Scheduler for SparseRoundRobin {
     }
 
     fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        if kept.is_empty() {
+            return;
+        }
         let mut places = alloc::vec![NO_FLOW; old.flows.len()];
         for flow in kept {
             places[flow.from.index()] = flow.to.0;

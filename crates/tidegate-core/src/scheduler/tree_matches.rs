@@ -19,6 +19,8 @@ pub(crate) trait TreeForm {
     fn was(&self) -> &[u32];
     /// The node above the flow served last, while the nodes from there up count as in service.
     fn served(&self) -> Option<u32>;
+    /// The number of contracts that there are at most.
+    fn contracts(&self) -> usize;
     /// The contract of a member and its state.
     fn allowance(&self, member: usize) -> Option<Allowance>;
     /// The contract of a member that has one is this.
@@ -37,15 +39,18 @@ pub(super) struct Matches {
     origins: Vec<u32>,
     /// Of each old member, the new one.
     heirs: Vec<u32>,
-    /// Of each new leaf that is kept, its head.
-    pub(super) heads: Vec<Option<Head>>,
+    /// Of each new leaf that is kept and backlogged: its number among these, from 1.
+    backlogged: Vec<u32>,
+    /// These leaves and their heads.
+    heads: Vec<(u32, Head)>,
 }
 
 impl Matches {
     /// The matches of these trees, where these leaves are kept.
     pub(super) fn new(new: &impl TreeForm, old: &impl TreeForm, kept: &[Kept]) -> Matches {
         let (members, old_members) = (new.members(), old.members());
-        let mut matches = Matches { origins: vec![NO_NODE; members], heirs: vec![NO_NODE; old_members], heads: vec![None; members] };
+        let mut matches =
+            Matches { origins: vec![NO_NODE; members], heirs: vec![NO_NODE; old_members], backlogged: vec![0; members], heads: Vec::new() };
         for (node, &was) in new.was().iter().enumerate() {
             // The first node that claims to continue another does.
             if (was as usize) < old.nodes() && matches.heirs[was as usize] == NO_NODE {
@@ -55,9 +60,23 @@ impl Matches {
         for &Kept { from, to, head } in kept {
             let (origin, heir) = (old.nodes() + from.index(), new.nodes() + to.index());
             (matches.origins[heir], matches.heirs[origin]) = (origin as u32, heir as u32);
-            matches.heads[heir] = head;
+            if let Some(head) = head {
+                matches.heads.push((heir as u32, head));
+                matches.backlogged[heir] = matches.heads.len() as u32;
+            }
         }
         matches
+    }
+
+    /// The head of a new leaf that is kept and backlogged.
+    pub(super) fn head(&self, member: usize) -> Option<Head> {
+        let number = self.backlogged[member].checked_sub(1)?;
+        self.heads.get(number as usize).map(|&(_, head)| head)
+    }
+
+    /// The new leaves that are kept and backlogged, with their heads.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (usize, Head)> {
+        self.heads.iter().map(|&(leaf, head)| (leaf as usize, head))
     }
 
     /// The old member that a new one continues.
@@ -93,9 +112,14 @@ impl Matches {
 
     /// Carries over the tokens of contracts.
     pub(super) fn carry_tokens(&self, new: &mut impl TreeForm, now: Time, old: &impl TreeForm) {
+        let mut left = new.contracts();
         for member in 0..new.members() {
-            let Some(origin) = self.origin(member) else { continue };
-            if let (Some(mut allowance), Some(before)) = (new.allowance(member), old.allowance(origin)) {
+            if left == 0 {
+                break;
+            }
+            let Some(mut allowance) = new.allowance(member) else { continue };
+            left -= 1;
+            if let Some(before) = self.origin(member).and_then(|origin| old.allowance(origin)) {
                 allowance.adopt(now, &before);
                 new.set_allowance(member, &allowance);
             }

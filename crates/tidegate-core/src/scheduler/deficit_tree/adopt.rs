@@ -41,12 +41,12 @@ impl DeficitTree {
         for member in 0..self.members.len() {
             let Some(origin) = matches.origin(member) else { continue };
             let before = old.members[origin];
-            self.members[member].length = matches.heads[member].map_or(before.length, |head| head.length);
+            self.members[member].length = matches.head(member).map_or(before.length, |head| head.length);
             if member == ROOT || matches.stayed(self, old, member).is_none() {
                 continue;
             }
             stayed[origin] = Some(member as u32);
-            let has_left = member >= self.nodes.len() && matches.heads[member].is_none();
+            let has_left = member >= self.nodes.len() && matches.head(member).is_none();
             let record = &mut self.members[member];
             (record.presented, record.suspended) = (before.presented && !has_left, before.suspended && !has_left);
             let node = &mut self.nodes[record.parent as usize];
@@ -103,7 +103,7 @@ impl DeficitTree {
     fn carry_waiting(&mut self, now: Time, old: &mut DeficitTree, matches: &Matches) {
         while let Some((due, Flow(origin))) = old.waiting.pop_first() {
             let Some(member) = matches.heir(origin as usize) else { continue };
-            let has_left = member >= self.nodes.len() && matches.heads[member].is_none();
+            let has_left = member >= self.nodes.len() && matches.head(member).is_none();
             if has_left || matches.stayed(self, old, member).is_none() {
                 continue;
             }
@@ -116,8 +116,7 @@ impl DeficitTree {
 
     /// Presents the leaves and nodes that have something to send and did not stay. Those that stayed with nothing below them give up their turns.
     fn present_the_others(&mut self, now: Time, matches: &Matches) {
-        let others = matches.heads.iter().enumerate().filter_map(|(member, head)| Some((member, (*head)?)));
-        let mut others: Vec<(usize, Head)> = others.filter(|&(member, _)| self.is_away(member)).collect();
+        let mut others: Vec<(usize, Head)> = matches.heads().filter(|&(member, _)| self.is_away(member)).collect();
         others.sort_unstable_by(|(_, one), (_, other)| serial_order(one.number, other.number));
         for (leaf, head) in others {
             self.present(now, leaf, head.length);
@@ -158,6 +157,10 @@ impl TreeForm for DeficitTree {
 
     fn served(&self) -> Option<u32> {
         self.served
+    }
+
+    fn contracts(&self) -> usize {
+        self.contracts.len()
     }
 
     fn allowance(&self, member: usize) -> Option<Allowance> {

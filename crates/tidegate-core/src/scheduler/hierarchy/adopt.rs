@@ -37,27 +37,46 @@ impl<S: Scheduler> Hierarchy<S> {
         self.unnamed = old.unnamed;
     }
 
-    /// Copies the state of the members that stay. For each node, returns its children that stay.
+    /// Copies the state of the members that stay. For each node, returns its children that stay, or none if it is idle.
     fn carry_members(&mut self, old: &Hierarchy<S>, matches: &Matches) -> Vec<Vec<Kept>> {
         let mut brought = vec![Vec::new(); self.nodes.len()];
-        for member in 0..self.members.len() {
-            let Some(origin) = matches.origin(member) else { continue };
-            let before = old.members[origin];
-            let is_leaf = member >= self.nodes.len();
-            self.members[member].head = matches.heads[member].unwrap_or(before.head);
-            if member == ROOT || matches.stayed(self, old, member).is_none() {
+        if let Some(origin) = matches.origin(ROOT) {
+            self.members[ROOT].head = old.members[origin].head;
+        }
+        for node in 0..self.nodes.len() {
+            if matches.origin(node).is_some_and(|origin| old.nodes[origin].is_idle()) {
                 continue;
             }
-            let has_left = is_leaf && matches.heads[member].is_none();
-            let child = &mut self.members[member];
-            (child.presented, child.suspended) = (before.presented && !has_left, before.suspended && !has_left);
-            let node = child.parent as usize;
-            self.nodes[node].backlogged += u32::from(child.presented);
-            self.nodes[node].suspended += u32::from(child.suspended);
-            let head = child.presented.then_some(child.head);
-            brought[node].push(Kept { from: Flow(before.place), to: Flow(child.place), head });
+            let end = self.nodes.get(node + 1).map_or(self.children.len(), |next| next.first_child as usize);
+            let first = self.nodes[node].first_child as usize;
+            for place in 0..end - first {
+                let member = self.children[first + place] as usize;
+                let child = &self.members[member];
+                // A vacant place names any leaf.
+                if !child.vacant && (child.parent, child.place) == (node as u32, place as u32) {
+                    self.carry_member(old, matches, member, &mut brought);
+                }
+            }
         }
         brought
+    }
+
+    fn carry_member(&mut self, old: &Hierarchy<S>, matches: &Matches, member: usize, brought: &mut [Vec<Kept>]) {
+        let Some(origin) = matches.origin(member) else { return };
+        let before = old.members[origin];
+        let is_leaf = member >= self.nodes.len();
+        self.members[member].head = matches.head(member).unwrap_or(before.head);
+        if matches.stayed(self, old, member).is_none() {
+            return;
+        }
+        let has_left = is_leaf && matches.head(member).is_none();
+        let child = &mut self.members[member];
+        (child.presented, child.suspended) = (before.presented && !has_left, before.suspended && !has_left);
+        let node = child.parent as usize;
+        self.nodes[node].backlogged += u32::from(child.presented);
+        self.nodes[node].suspended += u32::from(child.suspended);
+        let head = child.presented.then_some(child.head);
+        brought[node].push(Kept { from: Flow(before.place), to: Flow(child.place), head });
     }
 
     /// Continues the nodes' schedulers, with the children that stay, and what is known of these nodes.
@@ -89,10 +108,11 @@ impl<S: Scheduler> Hierarchy<S> {
     fn carry_waiting(&mut self, now: Time, old: &mut Hierarchy<S>, matches: &Matches) {
         while let Some((due, Flow(origin))) = old.waiting.pop_first() {
             let Some(member) = matches.heir(origin as usize) else { continue };
-            let has_left = member >= self.nodes.len() && matches.heads[member].is_none();
+            let has_left = member >= self.nodes.len() && matches.head(member).is_none();
             if has_left || matches.stayed(self, old, member).is_none() {
                 continue;
             }
+            self.members[member].head = matches.head(member).unwrap_or(old.members[origin as usize].head);
             if old.nodes.get(origin as usize).is_some_and(|node| node.scheduler_waits) {
                 if let Decision::WaitUntil(time) = self.nodes[member].scheduler.select(now) {
                     self.nodes[member].scheduler_waits = true;
@@ -113,8 +133,7 @@ impl<S: Scheduler> Hierarchy<S> {
     /// Presents the leaves and nodes that have something to send and did not stay. Those that stayed with nothing below them give up their turns.
     fn present_the_others(&mut self, now: Time, matches: &Matches, brought: &[Vec<Kept>]) {
         let is_away = |child: &Child| !child.presented && !child.waits;
-        let others = matches.heads.iter().enumerate().filter(|&(member, _)| is_away(&self.members[member]));
-        let mut others: Vec<(usize, Head)> = others.filter_map(|(member, head)| Some((member, (*head)?))).collect();
+        let mut others: Vec<(usize, Head)> = matches.heads().filter(|&(member, _)| is_away(&self.members[member])).collect();
         others.sort_unstable_by(|(_, one), (_, other)| serial_order(one.number, other.number));
         for (leaf, head) in others {
             self.present(now, leaf, head);
@@ -153,6 +172,10 @@ impl<S> TreeForm for Hierarchy<S> {
 
     fn served(&self) -> Option<u32> {
         self.served
+    }
+
+    fn contracts(&self) -> usize {
+        self.allowances.len()
     }
 
     fn allowance(&self, member: usize) -> Option<Allowance> {

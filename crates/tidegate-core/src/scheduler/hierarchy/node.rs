@@ -21,6 +21,14 @@ pub(super) struct Node<S> {
     pub(super) scheduler: NodeScheduler<S>,
 }
 
+impl<S> Node<S> {
+    /// True if nothing below it is known to its scheduler.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_silent = self.backlogged == 0 && self.suspended == 0 && !self.in_service && self.news == News::None;
+        is_silent && self.scheduler.is_idle()
+    }
+}
+
 /// What has changed at a node since its scheduler was last asked. A node with any news is among the unsettled ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum News {

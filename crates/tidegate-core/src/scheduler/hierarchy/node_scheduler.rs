@@ -14,6 +14,13 @@ pub(super) enum NodeScheduler<S> {
     Other(Box<S>),
 }
 
+impl<S> NodeScheduler<S> {
+    /// True if it is sparse round robin without a flow in its lists.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self, NodeScheduler::Sparse(sparse) if sparse.is_idle())
+    }
+}
+
 impl From<AnyScheduler> for NodeScheduler<AnyScheduler> {
     fn from(scheduler: AnyScheduler) -> Self {
         match scheduler {
