@@ -36,6 +36,10 @@ fn status_text(status: &Status) -> String {
     if let Some(left) = status.to_confirm_s {
         let _infallible = writeln!(text, "the latest change is taken back in {} unless `ctl confirm` comes", format_time(left));
     }
+    if status.take_overs > 0 {
+        let _infallible =
+            writeln!(text, "this process carries packets since {}, after {} take-overs", format_time(status.carries_s), status.take_overs);
+    }
     status.sockets.iter().for_each(|sockets| _ = writeln!(text, "{}", log::printable(sockets)));
     status.warnings.iter().for_each(|warning| _ = writeln!(text, "{}", log::printable(warning)));
     status.edits.iter().for_each(|edit| _ = writeln!(text, "differs from the file: {}", log::printable(edit)));

@@ -36,6 +36,11 @@ pub fn heartbeat() -> Result<Option<Heartbeat>, Failure> {
     })
 }
 
+/// True if a guardian has started this process.
+pub fn is_guarded() -> bool {
+    std::env::var_os(HEARTBEAT).is_some()
+}
+
 /// Starts the bridge that the command line asks for, and guards it until it ends.
 pub fn guard(pairs: &[[String; 2]]) -> Result<ExitCode, Failure> {
     let environment = |what: &str, error: &dyn std::fmt::Display| Failure::Environment(format!("error: --fail-open: {what}: {error}"));

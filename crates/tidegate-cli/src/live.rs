@@ -15,6 +15,7 @@ use crate::present::{Destination, Output};
 use crate::queue_report::add_aqms;
 use crate::signals;
 use crate::supervision;
+use crate::take_over::{HandingOver, Predecessor};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -32,7 +33,6 @@ use tidegate_live::{
     Checksums, Control, DirectionOutcome, EngineRecord, Heartbeat, Io, KernelCounters, LiveConfig, LiveError, Probe, Tick, Transfers,
 };
 use tidegate_report::{ChangeResult, KernelResult, Report, Run, World, format_time};
-use tidegate_scenario::FileSet;
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
 use tidegate_wire::AckFilter;
@@ -91,6 +91,10 @@ pub struct Arguments {
     /// Listen on this Unix socket for `tidegate ctl`, which shows and changes the running bridge (docs/control.md)
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
+    /// Take over from the process that listens at --control, without a gap: its queues, the state of its contracts, counters and sockets. The policies that run
+    /// go on, and then this file is applied to them. If no process listens there, start as usual (docs/live.md)
+    #[arg(long, requires = "control", conflicts_with_all = ["end_system", "probe", "force"])]
+    take_over: bool,
     /// Let the group of this process use the control socket, too, and not its user alone
     #[arg(long, requires = "control")]
     share_control: bool,
@@ -159,15 +163,36 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return fail_open::guard(&arguments.pairs.interfaces());
     }
     let (scenario, files) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
-    let pairs = arguments.pairs.pairs(&scenario, arguments.end_system)?;
-    let configs = (0..).zip(&pairs).map(|(number, pair)| config(arguments, pair, heartbeat.clone().map(|page| (page, number))));
+    let own = arguments.pairs.pairs(&scenario, arguments.end_system)?;
+    let asked = arguments.control.as_deref().filter(|_| arguments.take_over);
+    let obstacle = (!matches!(arguments.io, IoForm::Packet)).then_some("this one is to have AF_XDP sockets (--io)");
+    let predecessor = asked.map(|path| Predecessor::ask(path, obstacle)).transpose()?.flatten();
+    let running = predecessor.as_ref().map(Predecessor::scenario).transpose()?;
+    let room = own.iter().map(Pair::needs).fold((0, 0), |all, needs| (needs.0.max(all.0), needs.1.max(all.1)));
+    let pairs = match (&predecessor, &running) {
+        (Some(predecessor), Some(running)) => predecessor.pairs(running, &own)?,
+        _ => own,
+    };
+    let configs = (0..).zip(&pairs).map(|(number, pair)| {
+        let mut config = config(arguments, pair, heartbeat.clone().map(|page| (page, number)));
+        if let Some(predecessor) = &predecessor {
+            config.take_over = Some((predecessor.progress.clone(), number));
+            config.options.packets = config.options.packets.max(room.0);
+            config.options.longest_frame = room.1;
+        }
+        config
+    });
     let configs: Vec<LiveConfig> = configs.collect();
 
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
     let recording = arguments.probe.as_deref().map(Recording::open).transpose()?;
-    let server = arguments.control.as_deref().map(|path| listen(path, arguments.share_control)).transpose()?;
-    let pages = arguments.metrics.map(|address| page_server(address, arguments.metrics_token.as_deref())).transpose()?;
+    let own_socket = arguments.control.as_deref().filter(|_| predecessor.is_none());
+    let server = own_socket.map(|path| listen(path, arguments.share_control)).transpose()?;
+    let is_inherited = |address: &SocketAddr| predecessor.as_ref().is_some_and(|predecessor| predecessor.serves(*address));
+    let token = metrics_token(arguments.metrics_token.as_deref())?;
+    let own_address = arguments.metrics.filter(|address| !is_inherited(address));
+    let pages = own_address.map(|address| page_server(address, token.clone())).transpose()?;
     // Rights belong to threads, so they are dropped before threads are started.
     tidegate_live::keep_network_rights_only(arguments.io.into())
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
@@ -176,8 +201,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     destination.check()?;
     log::in_background();
     confinement.into_iter().chain(confinement::closed(&files)).for_each(|warning| log::line(&warning));
-    let service = service(arguments, files, &configs, &pairs);
-    let outcome = carry(arguments, configs, &pairs, &service, (destination, recording, server, pages));
+    let service = match &predecessor {
+        Some(predecessor) => {
+            let source = Source { files: predecessor.files(), set: predecessor.offer.file.set.clone() };
+            service(arguments, source, &configs, &pairs).following(&predecessor.offer)
+        }
+        None => service(arguments, Source { files, set: arguments.set.clone() }, &configs, &pairs),
+    };
+    let outcome = carry(arguments, configs, &pairs, &service, (destination, recording), (server, pages, token), predecessor);
     log::finish(LOG_FLUSH_LIMIT);
     outcome
 }
@@ -212,7 +243,9 @@ fn carry(
     configs: Vec<LiveConfig>,
     pairs: &[Pair<'_>],
     service: &Service,
-    (destination, recording, server, page_server): (Destination, Option<Recording>, Option<Server>, Option<PageServer>),
+    (destination, recording): (Destination, Option<Recording>),
+    (server, page_server, token): (Option<Server>, Option<PageServer>, Option<String>),
+    mut predecessor: Option<Predecessor>,
 ) -> Result<ExitCode, Failure> {
     let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
@@ -224,6 +257,16 @@ fn carry(
     let ticker = Mutex::new(Ticker::new(pairs.len(), names, arguments.quiet, in_place));
     let starting = AtomicUsize::new(pairs.len());
     let pages = Pages::new(service, arguments.metrics_classes);
+    let before = predecessor.as_ref().map_or(0.0, |predecessor| predecessor.offer.uptime_s);
+    let [is_followed, is_busy] = [(); 2].map(|()| AtomicBool::new(false));
+    // A file that changes by itself, or sockets of other kinds, are not handed over.
+    let obstacle = if pairs.iter().any(|pair| pair.changes.iter().any(|changes| !changes.is_empty())) {
+        Some("its file has [[change]]".to_owned())
+    } else if arguments.end_system {
+        Some("it is an end system".to_owned())
+    } else {
+        None
+    };
     let outcomes = std::thread::scope(|scope| {
         if let Some(limit) = limit {
             let (stop, finished) = (&stop, &finished);
@@ -237,16 +280,39 @@ fn carry(
         let over = || finished.load(Ordering::Relaxed);
         let hang_ups = &hang_ups;
         scope.spawn(move || service.keep(hang_ups, over));
-        if let Some(server) = &server {
-            let finished = &finished;
-            scope.spawn(move || server.serve(Limits::default(), &service.tally, finished, |request| service.answer(request)));
-        }
-        if let Some(server) = &page_server {
-            let (finished, pages) = (&finished, &pages);
-            scope.spawn(move || server.serve(&service.pages, finished, |path| pages.page(path)));
+        let serve = {
+            let (finished, pages, stop, is_followed, is_busy, obstacle) = (&finished, &pages, &stop, &is_followed, &is_busy, &obstacle);
+            move |server: Option<Server>, page_server: Option<PageServer>| {
+                std::thread::scope(|scope| {
+                    if let Some(server) = &page_server {
+                        scope.spawn(|| server.serve(&service.pages, finished, |path| pages.page(path)));
+                    }
+                    let Some(server) = &server else { return };
+                    let obstacle = obstacle.clone();
+                    let pages = page_server.as_ref();
+                    let handing_over = HandingOver { service, server, pages, obstacle, stop, finished, is_followed, is_busy };
+                    let take_over = |asked, stream| handing_over.talk(asked, stream);
+                    server.serve(Limits::default(), &service.tally, finished, |request| service.answer(request), take_over);
+                });
+            }
+        };
+        match &mut predecessor {
+            None => _ = scope.spawn(move || serve(server, page_server)),
+            Some(predecessor) => {
+                let count = pairs.len();
+                let path = arguments.control.as_deref();
+                scope.spawn(move || {
+                    let Ok((control, metrics)) = predecessor.take_over(count) else { return };
+                    service.carries();
+                    let server = path.and_then(|path| Server::inherited(control, path).ok());
+                    let is_wanted = arguments.metrics.is_some_and(|address| predecessor.serves(address));
+                    let inherited = metrics.filter(|_| is_wanted).map(|socket| PageServer::inherited(socket, token));
+                    serve(server, page_server.or(inherited));
+                });
+            }
         }
         if supervision::is_supervised() {
-            let (controls, stop) = (configs.iter().map(|config| config.control.clone()).collect::<Vec<_>>(), &stop);
+            let (controls, stop) = (configs.iter().map(|config| config.control.clone()).collect::<Vec<_>>(), (&*stop, &is_followed));
             scope.spawn(move || supervision::supervise(&controls, stop, over));
         }
         let (stop, ticker, recording, starting, heartbeat) = (&stop, &ticker, &recording, &starting, &heartbeat);
@@ -262,6 +328,7 @@ fn carry(
                 });
                 lock(ticker).show(number, tick);
             };
+            let progress = config.take_over.as_ref().map(|(progress, _)| progress.clone());
             let outcome = match recording {
                 None => tidegate_live::run(config, stop, on_tick).map(|outcome| (outcome, None)),
                 Some(_) => {
@@ -270,6 +337,9 @@ fn carry(
                 }
             };
             // One pair that cannot start, or fails, ends all.
+            if let (Some(progress), Err(error)) = (progress, &outcome) {
+                progress.fail(&error.to_string());
+            }
             stop.store(true, Ordering::Relaxed);
             outcome
         };
@@ -288,7 +358,7 @@ fn carry(
         World::Live,
         log::printable(&arguments.policy.file_name().unwrap_or_default().to_string_lossy()),
     );
-    report.duration_s = outcomes.iter().map(|outcome| outcome.elapsed.as_secs_f64()).fold(0.0, f64::max);
+    report.duration_s = outcomes.iter().map(|outcome| outcome.elapsed.as_secs_f64()).fold(0.0, f64::max) + before;
     report.notes = outcomes.iter().flat_map(|outcome| outcome.notices.clone()).collect();
     let policies: BTreeMap<&str, &Policy> =
         pairs.iter().flat_map(|pair| pair.policies).map(|policy| (policy.name.as_str(), policy)).collect();
@@ -336,15 +406,20 @@ fn listen(path: &Path, is_shared: bool) -> Result<Server, Failure> {
     })
 }
 
-/// The server of metrics and of the page to watch.
-fn page_server(address: SocketAddr, token: Option<&Path>) -> Result<PageServer, Failure> {
-    let token = token.map(|path| std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", &error))).transpose()?;
+/// The token that requests for metrics have to bring.
+fn metrics_token(path: Option<&Path>) -> Result<Option<String>, Failure> {
+    let token = path.map(|path| std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", &error))).transpose()?;
     let token = token.map(|text| text.trim().to_owned());
     if token.as_ref().is_some_and(|token| token.len() < 16) {
         return Err(Failure::BadInput(
             "error: the token for metrics has fewer than 16 characters\n  make one with `openssl rand -hex 16`".to_owned(),
         ));
     }
+    Ok(token)
+}
+
+/// The server of metrics and of the page to watch.
+fn page_server(address: SocketAddr, token: Option<String>) -> Result<PageServer, Failure> {
     PageServer::bind(address, token).map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied if !address.ip().is_loopback() => Failure::BadInput(format!(
             "error: --metrics {address}: {error}\n  give one with --metrics-token FILE, or use 127.0.0.1:{}",
@@ -355,9 +430,8 @@ fn page_server(address: SocketAddr, token: Option<&Path>) -> Result<PageServer, 
 }
 
 /// The service of the control socket and of hang-ups.
-fn service(arguments: &Arguments, files: FileSet, configs: &[LiveConfig], pairs: &[Pair<'_>]) -> Service {
+fn service(arguments: &Arguments, source: Source, configs: &[LiveConfig], pairs: &[Pair<'_>]) -> Service {
     let path = &arguments.policy;
-    let source = Source { files, set: arguments.set.clone() };
     let file = (path.clone(), arguments.set.clone());
     let control = Control::joined(configs.iter().map(|config| &config.control));
     let policies = pairs.iter().flat_map(|pair| pair.policies).cloned().collect();

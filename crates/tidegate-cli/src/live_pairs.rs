@@ -170,6 +170,11 @@ impl Pair<'_> {
         config
     }
 
+    /// The memory that its policies need: packets, and the longest frame in bytes.
+    pub fn needs(&self) -> (u32, u32) {
+        (self.held(), self.policies.into_iter().map(|policy| policy.longest_frame).max().unwrap_or(0))
+    }
+
     /// The most packets that one of its policies may hold.
     pub fn held(&self) -> u32 {
         self.policies.into_iter().map(|policy| policy.packet_limit).max().unwrap_or(0)

@@ -1,7 +1,7 @@
 //! Reservations at a running port: admission by RFC 2212, and the class that keeps what was promised.
 
 use std::time::{Duration, Instant};
-use tidegate_control::protocol::{Offered, Promised, Reservation, Reserve, Reserved};
+use tidegate_control::protocol::{HeldReservation, Offered, Promised, Reservation, Reserve, Reserved};
 use tidegate_core::admission::{
     AdmissionControl, Answer, Constraint, Demand, FlowSpec, LinkSettings, Offer, PathAdmission, Refused, Service, Target, TrafficSpec,
 };
@@ -71,6 +71,28 @@ impl Reservations {
     pub fn keep(&mut self, policies: &[Policy]) {
         let is_there = |held: &Held| policies.iter().flat_map(|policy| policy.classes.iter()).any(|class| class.name == held.name);
         self.0.retain(is_there);
+    }
+
+    /// All of them, for a process that takes over.
+    pub fn held(&self) -> Vec<HeldReservation> {
+        let held = |Held { name, promise, edit, lease }: &Held| {
+            let lease_s =
+                lease.map(|Lease { time, until }| [time, until.saturating_duration_since(Instant::now())].map(|time| time.as_secs_f64()));
+            HeldReservation { name: name.clone(), promise: *promise, edit: edit.clone(), lease_s }
+        };
+        self.0.iter().map(held).collect()
+    }
+
+    /// Goes on with those of another process.
+    pub fn take_over(&mut self, held: &[HeldReservation]) {
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        self.0 = held
+            .iter()
+            .map(|HeldReservation { name, promise, edit, lease_s }| {
+                let lease = lease_s.map(|[time, left]| Lease { time: seconds(time), until: Instant::now() + seconds(left) });
+                Held { name: name.clone(), promise: *promise, edit: edit.clone(), lease }
+            })
+            .collect();
     }
 
     /// All of them.

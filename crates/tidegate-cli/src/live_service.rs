@@ -2,6 +2,7 @@
 
 mod reserve;
 mod show;
+mod succession;
 
 use crate::changes::what_was_done;
 use crate::live_captures::Captures;
@@ -45,13 +46,15 @@ struct Running {
     policies: Vec<Policy>,
 }
 
-struct State {
+pub(crate) struct State {
     running: Running,
     /// What ran before the latest change.
     before: Option<Running>,
     /// When that comes back unless the latest change is confirmed.
     deadline: Option<Instant>,
     changes: u64,
+    take_overs: u64,
+    carries_since: Instant,
     history: Vec<ChangeResult>,
     reservations: Reservations,
 }
@@ -112,6 +115,8 @@ impl Service {
                 before: None,
                 deadline: None,
                 changes: 0,
+                take_overs: 0,
+                carries_since: now,
                 history: Vec::new(),
                 reservations: Reservations::default(),
             }),
@@ -181,7 +186,7 @@ impl Service {
             let now = hang_ups.load(Ordering::Relaxed);
             if std::mem::replace(&mut seen, now) != now {
                 supervision::reloading();
-                self.apply_anew();
+                self.apply_anew("SIGHUP", false);
                 supervision::ready();
             }
             self.sample();
@@ -190,13 +195,21 @@ impl Service {
         }
     }
 
-    fn apply_anew(&self) {
+    /// Applies the file anew, for this reason; unless only another one is of interest.
+    fn apply_anew(&self, why: &str, only_another: bool) {
         let (path, set) = &self.file;
         let set = lock(&self.state).reservations.carried(set.clone());
         let read = read_policies(path, &set).map_err(|problems| bad(problems.render(false)));
+        let is_same = |files: &FileSet| {
+            let Source { files: running, set: values } = &lock(&self.state).running.source;
+            (&running.text, &running.files, values) == (&files.text, &files.files, &set)
+        };
+        if only_another && read.as_ref().is_ok_and(|(_, files)| is_same(files)) {
+            return;
+        }
         match read.and_then(|(scenario, files)| self.apply_read(&scenario, Source { files, set }, How::default())) {
-            Ok(applied) => log::line(&format!("SIGHUP: {}", in_one_line(&applied))),
-            Err(refusal) => log::line(&format!("SIGHUP: nothing was changed: {}", refusal.text)),
+            Ok(applied) => log::line(&format!("{why}: {}", in_one_line(&applied))),
+            Err(refusal) => log::line(&format!("{why}: nothing was changed: {}", refusal.text)),
         }
     }
 
@@ -360,6 +373,8 @@ impl Service {
         Ok(Status {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.started.elapsed().as_secs_f64(),
+            carries_s: state.carries_since.elapsed().as_secs_f64(),
+            take_overs: state.take_overs,
             file: state.running.source.files.name.clone(),
             edits: state.running.source.set.clone(),
             reservations: state.reservations.all(),

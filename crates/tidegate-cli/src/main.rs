@@ -54,6 +54,8 @@ mod signals;
 mod simulation_report;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod supervision;
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod take_over;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;

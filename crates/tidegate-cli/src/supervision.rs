@@ -5,6 +5,7 @@
 //! | READY=1 | all interfaces are open, and packets are carried |
 //! | WATCHDOG=1 | the threads of all directions have answered since the message before |
 //! | RELOADING=1, then READY=1 | a hang-up applies the file anew |
+//! | MAINPID=n | another process takes over |
 //! | STOPPING=1 | no more packets are read, and the queues are emptied |
 //!
 //! Without a service manager (`NOTIFY_SOCKET`) nothing is sent and no thread is started.
@@ -37,6 +38,11 @@ pub fn one_is_ready(starting: &AtomicUsize) -> bool {
     is_last
 }
 
+/// Another process is the service from now on.
+pub fn followed_by(process: u32) {
+    tell(&[NotifyState::MainPid(process)]);
+}
+
 /// What is shown beside the state of the service.
 pub fn status(text: &str) {
     tell(&[NotifyState::Status(text)]);
@@ -58,10 +64,15 @@ pub fn reloading() {
 ///
 /// A direction that is stuck does not answer. This thread then waits for it, so that the watchdog runs out and the manager starts the bridge anew. The
 /// directions answer nothing while they empty their queues, which takes no longer than `--drain`.
-pub fn supervise(controls: &[Control], stop: &AtomicBool, is_over: impl Fn() -> bool) {
+pub fn supervise(controls: &[Control], (stop, is_followed): (&AtomicBool, &AtomicBool), is_over: impl Fn() -> bool) {
     let directions = controls.iter().flat_map(|control| [(control, 0), (control, 1)]);
     let answers = || directions.clone().all(|(control, direction)| matches!(control.counters(direction), Ok(_) | Err(ControlError::Ended)));
-    watch(sd_notify::watchdog_enabled(), answers, stop, is_over, tell);
+    watch(sd_notify::watchdog_enabled(), answers, stop, is_over, |state| {
+        // The service goes on in another process.
+        if !is_followed.load(Ordering::Relaxed) {
+            tell(state);
+        }
+    });
 }
 
 fn watch(

@@ -1,11 +1,22 @@
 //! One connection of a client.
 
 use crate::protocol::{Answer, Answered, Asked, Refusal, Request, VERSION};
+use serde::Serialize;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
+
+/// Writes a line of JSON.
+///
+/// # Errors
+/// As [`Write::write_all`].
+pub fn write_line(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
 
 /// A connection to a running bridge.
 #[derive(Debug)]

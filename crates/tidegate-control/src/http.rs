@@ -7,6 +7,7 @@ use crate::writing::write_within;
 use httparse::{EMPTY_HEADER, Request, Status};
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -83,6 +84,16 @@ impl PageServer {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(PageServer { listener, token })
+    }
+
+    /// The socket that another process has bound.
+    pub fn inherited(listener: OwnedFd, token: Option<String>) -> PageServer {
+        PageServer { listener: listener.into(), token }
+    }
+
+    /// The socket, for a process that goes on with it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
     }
 
     /// The address, with the port that was chosen if it was 0.

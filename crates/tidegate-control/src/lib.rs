@@ -18,11 +18,14 @@
 //! | [`server`] | accepts connections, reads lines within limits, asks a handler |
 //! | [`http`] | pages over HTTP, within limits |
 //! | [`client`] | one connection of a client |
+//! | [`descriptors`] | descriptors that go from one process to another |
 //! | `writing` | an answer to a client which may read slowly |
 #![warn(missing_docs)]
 #![cfg(unix)]
 
 pub mod client;
+#[cfg(target_os = "linux")]
+pub mod descriptors;
 pub mod http;
 pub mod protocol;
 pub mod server;

@@ -4,9 +4,11 @@
 //! each pair in turn.
 
 mod reservations;
+mod take_over;
 mod views;
 
 pub use reservations::{Offered, Promised, Reservation, Reserve, Reserved};
+pub use take_over::{HeldReservation, Offer, Step, TakeOver};
 pub use views::{
     AskedCapture, AskedCaptured, CaptureStarted, CapturedPacket, CapturedPackets, DirectionFlows, DirectionQueues, DirectionRules,
     FlowStatus, Flows, QueueStatus, Queues, RuleStatus, Rules,
@@ -74,6 +76,8 @@ pub enum Request {
     Capture(AskedCapture),
     /// What has been copied: [`CapturedPackets`].
     Captured(AskedCaptured),
+    /// Another process takes over: [`Offer`]. Then the connection is for that ([`Step`]).
+    TakeOver(TakeOver),
 }
 
 impl Request {
@@ -272,6 +276,8 @@ pub enum Answer {
     Capture(CaptureStarted),
     /// To [`Request::Captured`].
     Captured(CapturedPackets),
+    /// To [`Request::TakeOver`].
+    TakeOver(Box<Offer>),
 }
 
 /// Why a request was not answered.
@@ -323,6 +329,12 @@ pub struct Status {
     pub program: String,
     /// Since the start.
     pub uptime_s: f64,
+    /// Since this process carries packets.
+    #[serde(default)]
+    pub carries_s: f64,
+    /// How often one process has taken over from another since the start.
+    #[serde(default)]
+    pub take_overs: u64,
     /// The name of the present file.
     pub file: String,
     /// How the policies differ from the file: values that were set, elements that were added (`+=`) or removed (`-=`), in order.

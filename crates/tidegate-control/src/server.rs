@@ -2,10 +2,11 @@
 //!
 //! Each connection has a thread with a small stack. What a client may use up is limited ([`Limits`]), and every limit that was reached is counted.
 
-use crate::protocol::{Answer, Answered, ClientCounts, ErrorKind, Refusal, Request};
+use crate::protocol::{Answer, Answered, ClientCounts, ErrorKind, Refusal, Request, TakeOver};
 use crate::writing::write_within;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind as IoError, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,6 +90,8 @@ pub struct Server {
     path: PathBuf,
     /// Device and inode of the file.
     identity: (u64, u64),
+    /// Another process listens from now on.
+    is_left: AtomicBool,
 }
 
 impl Server {
@@ -116,7 +119,27 @@ impl Server {
             return Err(error);
         }
         let file = fs::symlink_metadata(path)?;
-        Ok(Server { listener, path: path.to_owned(), identity: (file.dev(), file.ino()) })
+        Ok(Server { listener, path: path.to_owned(), identity: (file.dev(), file.ino()), is_left: AtomicBool::new(false) })
+    }
+
+    /// The socket that another process has bound at `path`.
+    ///
+    /// # Errors
+    /// There is no such file any more.
+    pub fn inherited(listener: OwnedFd, path: &Path) -> io::Result<Server> {
+        let file = fs::symlink_metadata(path)?;
+        let identity = (file.dev(), file.ino());
+        Ok(Server { listener: listener.into(), path: path.to_owned(), identity, is_left: AtomicBool::new(false) })
+    }
+
+    /// The socket, for a process that goes on with it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Another process goes on with the socket: this one accepts no more clients, and leaves the file.
+    pub fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
     }
 
     /// Opens the socket to the group of its file, too: that of this process, unless its folder says otherwise.
@@ -127,20 +150,21 @@ impl Server {
         fs::set_permissions(&self.path, Permissions::from_mode(0o660))
     }
 
-    /// Answers until `stop` is set; then returns when the last connection has ended, at most half a second later for those that wait.
+    /// Answers until `stop` is set, and gives connections of processes that take over to `take_over`; then returns when the last connection has ended, at most half a second later for those that wait.
     pub fn serve(
         &self,
         limits: Limits,
         tally: &Arc<Tally>,
         stop: &AtomicBool,
         handler: impl Fn(Request) -> Result<Answer, Refusal> + Sync,
+        take_over: impl Fn(TakeOver, UnixStream) + Sync,
     ) {
-        let handler = &handler;
+        let (handler, take_over) = (&handler, &take_over);
         if self.listener.set_nonblocking(true).is_err() {
             return;
         }
         thread::scope(|scope| {
-            while !stop.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) && !self.is_left.load(Ordering::Relaxed) {
                 let Ok((stream, _)) = self.listener.accept() else {
                     thread::sleep(Duration::from_millis(20));
                     continue;
@@ -154,7 +178,7 @@ impl Server {
                 }
                 count(&tally.connected);
                 let start = thread::Builder::new().name("tidegate-ctl".into()).stack_size(1 << 20).spawn_scoped(scope, move || {
-                    Connection { stream, limits, stop, tally, held: 0 }.talk(handler);
+                    Connection { stream, limits, stop, tally, held: 0 }.talk(handler, take_over);
                     tally.connected.fetch_sub(1, Ordering::Relaxed);
                 });
                 if start.is_err() {
@@ -169,7 +193,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // Another process may have put its own there.
-        if fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.identity) {
+        let is_ours = !self.is_left.load(Ordering::Relaxed);
+        if is_ours && fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.identity) {
             let _stays = fs::remove_file(&self.path);
         }
     }
@@ -201,7 +226,7 @@ impl Drop for Connection<'_> {
 }
 
 impl Connection<'_> {
-    fn talk(mut self, handler: &impl Fn(Request) -> Result<Answer, Refusal>) {
+    fn talk(mut self, handler: &impl Fn(Request) -> Result<Answer, Refusal>, take_over: &impl Fn(TakeOver, UnixStream)) {
         let (tally, Limits { line, patience, .. }) = (self.tally, self.limits);
         let mut buffer = Vec::new();
         loop {
@@ -221,7 +246,15 @@ impl Connection<'_> {
                 }
             };
             // A panic is a defect, which must not end the bridge; the hook has printed it.
-            let answer = Request::read(&asked).and_then(|request| {
+            let read = Request::read(&asked);
+            if let Ok(Request::TakeOver(asked)) = read {
+                count(&tally.answered);
+                if let Ok(stream) = self.stream.try_clone() {
+                    take_over(asked, stream);
+                }
+                return;
+            }
+            let answer = read.and_then(|request| {
                 let changes = request.changes();
                 let work = || catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| Err(self.defect()));
                 if changes { self.with_signs(work) } else { work() }

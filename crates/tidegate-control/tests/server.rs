@@ -40,7 +40,7 @@ impl Running {
             Request::Set(Set { values, .. }) => Err(Refusal::new(ErrorKind::BadInput, values.concat())),
             _ => Err(Refusal::new(ErrorKind::NotNow, "later")),
         };
-        let thread = thread::spawn(move || server.serve(limits, &theirs, &until, handler));
+        let thread = thread::spawn(move || server.serve(limits, &theirs, &until, handler, |_, _| ()));
         Running { socket, tally, stop, thread: Some(thread), _folder: folder }
     }
 

@@ -12,6 +12,7 @@
 //! from it. [`police_burst`] and [`police_burst_ahead`] ask many policers with one reading of the clock.
 
 use crate::packet::{Colour, Part};
+use crate::port::ContractState;
 use crate::units::Time;
 
 mod burst;
@@ -84,6 +85,12 @@ pub trait Policer {
         Self: Sized,
     {
         let _ = (now, old, longest);
+    }
+
+    /// Shows what it has charged, and what it has said of a frame that has not ended, number by number. A policer of the same contract that gets
+    /// these numbers goes on as this one.
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        let _ = state;
     }
 
     /// Moves instants far in the past up to where they still compare correctly; called at least every 2^61 ps.

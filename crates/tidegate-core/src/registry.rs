@@ -11,6 +11,7 @@ use crate::buffer::{
 use crate::classifier::FlowKey;
 use crate::packet::{Colour, DropReason, Flow, Head, Packet, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
+use crate::port::ContractState;
 use crate::queue::{Backlog, Marked};
 use crate::random::SplitMix64;
 use crate::scheduler::{
@@ -293,6 +294,10 @@ impl Scheduler for AnyScheduler {
         match_scheduler!(&mut *self, &mut *old, s, old => s.adopt(now, old, kept), else self.adopt_other(now, old, kept));
     }
 
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        match_scheduler!(self, s => s.visit_contracts(state));
+    }
+
     fn refresh(&mut self, now: Time) {
         match_scheduler!(self, s => s.refresh(now));
     }
@@ -352,6 +357,10 @@ impl Policer for AnyPolicer {
 
     fn adopt(&mut self, now: Time, old: &AnyPolicer, longest: u32) {
         match_policer!(self, old, p, old => p.adopt(now, old, longest), else ());
+    }
+
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        match_policer!(self, p => p.visit_state(state));
     }
 
     fn refresh(&mut self, now: Time) {

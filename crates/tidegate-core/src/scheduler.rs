@@ -22,6 +22,7 @@ use crate::algorithm::{Algorithm, Role};
 use crate::classifier::FlowKey;
 use crate::dwcs::Request;
 use crate::packet::{Colour, Flow, Head};
+use crate::port::ContractState;
 use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate, Time};
 use alloc::vec::Vec;
@@ -179,6 +180,12 @@ pub trait Scheduler {
     {
         let _ = old;
         activate_in_order(self, now, kept);
+    }
+
+    /// Shows what the contracts of flows and nodes have granted, number by number. A scheduler of the same parameters that gets these numbers before its
+    /// first flow is activated grants nothing again.
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        let _ = state;
     }
 
     /// The flow that is likely to be named up to 24 turns from now, for prefetching; the caller asks once per turn, after

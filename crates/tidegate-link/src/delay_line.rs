@@ -133,6 +133,23 @@ impl<T> DelayLine<T> {
         std::iter::from_fn(move || if comes_late(on_time.peek().copied(), late.peek().copied()) { late.next() } else { on_time.next() })
     }
 
+    /// All packets in flight, those on time and then the late ones: each list in its order.
+    pub fn lists(&self) -> [impl Iterator<Item = &InFlight<T>>; 2] {
+        [self.on_time.iter(), self.late.iter()]
+    }
+
+    /// Puts a packet behind the others of its list, as it was in flight on a line before this one. Lists are put back before anything enters.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room.
+    pub fn put_back(&mut self, packet: InFlight<T>, is_late: bool) -> Result<(), Full<T>> {
+        if self.len() == self.capacity {
+            return Err(Full(packet.packet));
+        }
+        if is_late { &mut self.late } else { &mut self.on_time }.push_back(packet);
+        Ok(())
+    }
+
     /// The number of packets in flight.
     pub fn len(&self) -> usize {
         self.on_time.len() + self.late.len()

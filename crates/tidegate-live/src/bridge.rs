@@ -15,6 +15,7 @@ use crate::io_mode::{self, Opened};
 use crate::live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 use crate::locks::lock;
 use crate::memory;
+use crate::take_over::InheritedPair;
 use crate::watch::StageObserver;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -52,6 +53,7 @@ pub fn run_observed<O: StageObserver + Send>(
         changes: [change_there, change_back],
         control: requests,
         heartbeat,
+        take_over,
         options,
     } = config;
     let _answering = requests.until_the_end();
@@ -64,10 +66,10 @@ pub fn run_observed<O: StageObserver + Send>(
     let labels = [DirectionLabel::new(&a, &b, &a_to_b), DirectionLabel::new(&b, &a, &b_to_a)];
     let notices = Mutex::new(Vec::new());
     // Held until no packets are carried any more.
-    let mut _locks = Vec::new();
-    for (endpoint, state) in [(&end_a, &state_a), (&end_b, &state_b)] {
+    let mut locks = Vec::new();
+    for (endpoint, state) in [(&end_a, &state_a), (&end_b, &state_b)].into_iter().filter(|_| take_over.is_none()) {
         match InterfaceLock::take(endpoint, state.index, end_a.vlan.is_some() || end_b.vlan.is_some()) {
-            Ok(lock) => _locks.push(lock),
+            Ok(lock) => locks.extend(lock.into_descriptors()),
             Err(error) if options.force => lock(&notices).push(format!("warning: {error} (it was given)")),
             Err(error) => return Err(error),
         }
@@ -93,23 +95,32 @@ pub fn run_observed<O: StageObserver + Send>(
         lock(&notices).push(mode.clone());
     }
     requests.set_mode(mode);
+    let takes_over = take_over.is_some();
 
     let (began, now) = (Instant::now(), clock::now());
     let pulse = |number| heartbeat.as_ref().map(|(heartbeat, pair)| heartbeat.pulse(2 * pair + number));
     let [observer_a, observer_b] = observers;
     let (from, to, [in_a, in_b]) = ([&end_a, &end_b], [&end_b, &end_a], [&state_a, &state_b]);
-    let there = PreparedDirection::open(
+    let mut there = PreparedDirection::open(
         now,
         ends_there,
         from,
         [in_a, in_b],
         (a_to_b, change_there),
-        (link_there, 0, pulse(0)),
+        (link_there, 0, pulse(0), takes_over),
         options,
         observer_a,
     )?;
-    let back =
-        PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), (link_back, 1, pulse(1)), options, observer_b)?;
+    let link_back = (link_back, 1, pulse(1), takes_over);
+    let mut back = PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), link_back, options, observer_b)?;
+    if let Some((take_over, pair)) = take_over {
+        let InheritedPair { directions: [to_b, to_a], locks: inherited } = take_over.prepared(pair)?;
+        there.take_over(to_b)?;
+        back.take_over(to_a)?;
+        locks = inherited;
+        take_over.restored()?;
+    }
+    requests.keep_locks(locks);
 
     memory::give_back_unused();
     let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];

@@ -4,6 +4,7 @@ use crate::control::Control;
 use crate::heartbeat::Heartbeat;
 use crate::ingress::Checksums;
 use crate::port_change::PortChange;
+use crate::take_over::TakeOver;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 use tidegate_link::Link;
@@ -24,6 +25,8 @@ pub struct LiveConfig {
     pub control: Control,
     /// The page of the guardian that watches the bridge, and the number of this pair of interfaces in it. Not with [`Options::end_system`].
     pub heartbeat: Option<(Heartbeat, usize)>,
+    /// What this bridge takes over from another process, and the number of this pair in it. Then the policies are those that run there.
+    pub take_over: Option<(TakeOver, usize)>,
     /// Options that have a default.
     pub options: Options,
 }
@@ -38,6 +41,7 @@ impl LiveConfig {
             changes: [Vec::new(), Vec::new()],
             control: Control::default(),
             heartbeat: None,
+            take_over: None,
             options: Options::default(),
         }
     }
@@ -82,6 +86,8 @@ pub struct Options {
     pub spare_frames: u32,
     /// The packets that each port may hold at least, so that later policies have room: memory for them is set aside at the start.
     pub packets: u32,
+    /// The longest frame for which there are slots, in bytes, unless that of the policy is longer.
+    pub longest_frame: u32,
     /// The real-time priority to ask for, 1 to 99; `None` keeps ordinary scheduling.
     pub real_time_priority: Option<u8>,
     /// Receiving, deciding and transmitting have a thread each, with a ring per flow between receiving and transmitting.
@@ -105,6 +111,7 @@ impl Default for Options {
             batch: 128,
             spare_frames: 512,
             packets: 0,
+            longest_frame: 0,
             real_time_priority: Some(10),
             end_system: false,
             force: false,

@@ -4,21 +4,24 @@
 //! reader. New policies are built by the thread that asks, and what is left of the old one is freed there.
 
 use crate::class_queues::ClassQueues;
+use crate::clock;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionLoop;
 use crate::error::ControlError;
 use crate::locks::lock;
 use crate::port_change::{Amending, Asked, Needs, PortChanged, PreparedChange, Replaced};
+use crate::take_over::{Shown, Standing, Verdict};
 use crate::talkers::Talkers;
 use crate::tap::{self, Capture, Tap};
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Amendment, PortSetup, Volume};
-use tidegate_core::units::Time;
+use tidegate_core::units::{Duration, Time};
 use tidegate_statistics::{ClassCourse, ClassRecord, Delays, RecentDelays};
 
 /// Classes whose sent bytes are copied at a time, those whose volumes are, those whose delays are, and queues that are looked at.
@@ -36,12 +39,19 @@ pub struct Control {
     warnings: Vec<Arc<Mutex<Vec<String>>>>,
     /// The sockets of each pair, once they are open.
     modes: Vec<Arc<Mutex<Option<String>>>>,
+    /// The interface locks of each pair, while it carries.
+    locks: Vec<Arc<Mutex<Vec<OwnedFd>>>>,
 }
 
 impl Default for Control {
     /// The line to one pair.
     fn default() -> Control {
-        Control { lines: vec![Arc::default(), Arc::default()], warnings: vec![Arc::default()], modes: vec![Arc::default()] }
+        Control {
+            lines: vec![Arc::default(), Arc::default()],
+            warnings: vec![Arc::default()],
+            modes: vec![Arc::default()],
+            locks: vec![Arc::default()],
+        }
     }
 }
 
@@ -87,7 +97,19 @@ enum Request {
     Classifier(Sender<Classifier>),
     Fits(Needs, Sender<Result<(), ControlError>>),
     Change(Asked, Sender<Replaced>),
+    StandStill(StandStill),
 }
+
+/// A direction is to stand still at an instant, to show what a successor needs, and to wait for the verdict.
+#[derive(Debug)]
+pub(crate) struct StandStill {
+    pub(crate) at: Time,
+    pub(crate) reply: Sender<Option<Shown>>,
+    pub(crate) verdict: Arc<Verdict>,
+}
+
+/// The time for all directions to hear of it: each looks at least every 50 ms.
+const NOTICE: Duration = Duration::from_milliseconds(60);
 
 /// What happened to a class until it was asked.
 #[derive(Clone, Debug)]
@@ -147,11 +169,12 @@ impl ClassVolumes {
 impl Control {
     /// One line to several pairs of interfaces.
     pub fn joined<'a>(pairs: impl IntoIterator<Item = &'a Control>) -> Control {
-        let mut joined = Control { lines: Vec::new(), warnings: Vec::new(), modes: Vec::new() };
-        for Control { lines, warnings, modes } in pairs {
+        let mut joined = Control { lines: Vec::new(), warnings: Vec::new(), modes: Vec::new(), locks: Vec::new() };
+        for Control { lines, warnings, modes, locks } in pairs {
             joined.lines.extend(lines.iter().cloned());
             joined.warnings.extend(warnings.iter().cloned());
             joined.modes.extend(modes.iter().cloned());
+            joined.locks.extend(locks.iter().cloned());
         }
         joined
     }
@@ -325,6 +348,36 @@ impl Control {
         received(&answer)?.outcome
     }
 
+    /// Keeps what locks the interfaces of a pair.
+    pub(crate) fn keep_locks(&self, locks: Vec<OwnedFd>) {
+        if let Some(present) = self.locks.first() {
+            *lock(present) = locks;
+        }
+    }
+
+    /// All directions stand still at one instant, between two packets, and show what a successor in another process needs.
+    ///
+    /// # Errors
+    /// [`ControlError::NotHandedOver`], [`ControlError::Ended`]; all directions then go on.
+    pub fn stand_still(&self) -> Result<Standing, ControlError> {
+        let (verdict, at) = (Verdict::new(), clock::now() + NOTICE);
+        let mut standing = Standing { verdict: verdict.clone(), directions: Vec::new(), locks: Vec::new() };
+        let mut answers = Vec::new();
+        for line in &self.lines {
+            let (reply, answer) = channel();
+            line.ask(Request::StandStill(StandStill { at, reply, verdict: verdict.clone() }))?;
+            answers.push(answer);
+        }
+        for answer in answers {
+            standing.directions.push(received(&answer)?.ok_or(ControlError::NotHandedOver)?);
+        }
+        for locks in &self.locks {
+            let copies = lock(locks).iter().map(OwnedFd::try_clone).collect::<Result<Vec<_>, _>>();
+            standing.locks.push(copies.map_err(|_| ControlError::NotHandedOver)?);
+        }
+        Ok(standing)
+    }
+
     /// Answers no request once this is dropped, whatever ends the bridge.
     pub(crate) fn until_the_end(&self) -> UntilTheEnd<'_> {
         UntilTheEnd(self)
@@ -342,6 +395,7 @@ pub(crate) struct UntilTheEnd<'a>(&'a Control);
 impl Drop for UntilTheEnd<'_> {
     fn drop(&mut self) {
         self.0.lines.iter().for_each(|line| line.close());
+        self.0.keep_locks(Vec::new());
     }
 }
 
@@ -380,17 +434,30 @@ impl Line {
 pub(crate) struct Answering<'a> {
     line: &'a Line,
     current: Option<Request>,
+    stand_still: Option<StandStill>,
 }
 
 impl<'a> Answering<'a> {
     pub(crate) fn new(line: &'a Line) -> Answering<'a> {
-        Answering { line, current: None }
+        Answering { line, current: None, stand_still: None }
     }
 
     /// True if there are requests. One load, so that a direction can look as often as it likes.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         self.line.is_waiting.load(Ordering::Relaxed) || self.current.is_some()
+    }
+
+    /// When the direction is to stand still, if it is.
+    #[inline]
+    pub(crate) fn stands_still_at(&self) -> Option<Time> {
+        self.stand_still.as_ref().map(|order| order.at)
+    }
+
+    /// The order to stand still, if it is due.
+    #[inline]
+    pub(crate) fn stand_still(&mut self, now: Time) -> Option<StandStill> {
+        self.stand_still.take_if(|order| !now.is_before(order.at))
     }
 
     /// Answers a part of the next request. A thread that no longer waits has no use for the answer.
@@ -455,6 +522,7 @@ impl<'a> Answering<'a> {
             Some(Request::Classifier(reply)) => drop(reply.send(direction.classifier().clone())),
             Some(Request::Fits(needs, reply)) => drop(reply.send(direction.fits(needs))),
             Some(Request::Change(change, reply)) => direction.change(change, reply),
+            Some(Request::StandStill(order)) => self.stand_still = Some(order),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::pool::FramePool;
 use crate::port_change::{Asked, ChangeBuilder, Needs, PortChange, PortChanges, Replaced};
 use crate::record::DirectionRecord;
 use crate::stamped::{Stamped, Stamps};
+use crate::take_over::Shown;
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
@@ -24,6 +25,8 @@ use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
 use tidegate_statistics::Delays;
 use tidegate_wire::AckFilter;
+
+mod continuation;
 
 pub(crate) struct Direction<R, T, O> {
     receiver: R,
@@ -48,6 +51,8 @@ pub(crate) struct Direction<R, T, O> {
     changes: PortChanges,
     /// The packets that the port may hold, for which there is memory.
     room: u32,
+    /// The incoming and the outgoing interface, as users name them.
+    pub(crate) ends: [String; 2],
 }
 
 impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
@@ -84,6 +89,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             busy: 0,
             changes: PortChanges::default(),
             room: direction_options.room,
+            ends: Default::default(),
         }
     }
 
@@ -256,6 +262,10 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.receiver.descriptor()
+    }
+
+    fn stand_still(&mut self, now: Time) -> Option<Shown> {
+        self.show(now)
     }
 
     fn has_failed(&self) -> bool {

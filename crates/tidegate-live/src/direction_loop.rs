@@ -6,6 +6,7 @@ use crate::error::ControlError;
 use crate::ingress::Checksums;
 use crate::port_change::{Asked, Needs, PortChanged, Replaced};
 use crate::record::DirectionRecord;
+use crate::take_over::Shown;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
@@ -76,6 +77,11 @@ pub(crate) trait DirectionLoop<O> {
 
     /// The descriptor that becomes readable when frames arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// What a successor in another process needs; `None` if it has sockets that cannot be handed over.
+    fn stand_still(&mut self, _now: Time) -> Option<Shown> {
+        None
+    }
 
     /// True if it cannot go on.
     fn has_failed(&self) -> bool;

@@ -2,7 +2,7 @@
 
 use crate::clock::{self, Woken};
 use crate::config::Options;
-use crate::control::{Answering, Line};
+use crate::control::{Answering, Line, StandStill};
 use crate::counters::DirectionCounters;
 use crate::direction::Direction;
 use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, MAINTENANCE_INTERVAL, Next, RETRY_INTERVAL};
@@ -18,12 +18,14 @@ use crate::locks::lock;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::port_change::{ChangeBuilder, PortChange};
+use crate::take_over::{Inherited, PATIENCE};
 use crate::watch::StageObserver;
 use crate::xdp::{Held, XdpEnds, XdpReceiver, XdpTransmitter};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Instant;
 use tidegate_core::buffer::BufferManager;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Time};
@@ -51,7 +53,7 @@ impl<O: StageObserver> PreparedDirection<O> {
         [from, to]: [&Endpoint; 2],
         [incoming, outgoing]: [&InterfaceState; 2],
         (setup, changes): (PortSetup, Vec<PortChange>),
-        (link, number, pulse): (Link, u64, Option<Pulse>),
+        (link, number, pulse, takes_over): (Link, u64, Option<Pulse>, bool),
         options: Options,
         observer: O,
     ) -> Result<PreparedDirection<O>, LiveError> {
@@ -75,7 +77,12 @@ impl<O: StageObserver> PreparedDirection<O> {
             let builder = direction.follow(now, changes);
             return Ok(PreparedDirection::Xdp(direction, builder));
         }
-        let mut receiver = ReceiveRing::open(&from.name, incoming.index, incoming.mtu, options.ring as usize, tagging)?;
+        let ring = options.ring as usize;
+        let mut receiver = if takes_over {
+            ReceiveRing::closed(&from.name, ring, tagging)?
+        } else {
+            ReceiveRing::open(&from.name, incoming.index, incoming.mtu, ring, tagging)?
+        };
         receiver.guarded(pulse);
         let transmitter = SendSocket::open(&to.name, outgoing.index)?;
         let prepared = if options.end_system {
@@ -83,11 +90,22 @@ impl<O: StageObserver> PreparedDirection<O> {
         } else {
             FramePool::new(slots, longest).map(|pool| {
                 let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
+                direction.ends = [from.shown.clone(), to.shown.clone()];
                 let builder = direction.follow(now, changes);
                 PreparedDirection::OneThread(direction, builder)
             })
         };
         prepared.map_err(|cause| LiveError::Memory { direction: direction(), bytes: FramePool::size(slots, longest), cause })
+    }
+
+    /// Goes on where another process stood.
+    pub(crate) fn take_over(&mut self, inherited: Inherited) -> Result<(), LiveError> {
+        match self {
+            PreparedDirection::OneThread(direction, _) => {
+                direction.take_over(clock::now(), inherited).map_err(|error| LiveError::TakeOver(error.to_string()))
+            }
+            _ => Err(LiveError::TakeOver("only packet sockets can be taken over, and no end system".to_owned())),
+        }
     }
 
     pub(crate) fn counters(&self) -> DirectionCounters {
@@ -107,7 +125,7 @@ fn packets_of_port(setup: &PortSetup, changes: &[PortChange], options: Options) 
 
 /// The frames that a direction holds: those in its port, on its link, and on the way in and out.
 pub(crate) fn held(setup: &PortSetup, changes: &[PortChange], link: &Link, options: Options) -> Held {
-    let longest = setup.longest_frame;
+    let longest = setup.longest_frame.max(options.longest_frame);
     let setups = changes.iter().map(|change| &change.setup).chain([setup]);
     let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
     let on_link = setups.map(on_link).max().unwrap_or(0);
@@ -234,6 +252,14 @@ impl<'a> DirectionThread<'a> {
             if let Some(answering) = asked {
                 answering.answer(&mut direction, now);
             }
+            if let Some(order) = answering.as_mut().and_then(|answering| answering.stand_still(now)) {
+                if self.stand_still(&mut direction, now, order) {
+                    self.pulse.into_iter().for_each(Pulse::ending);
+                    drop(answering);
+                    return direction.finish(clock::now());
+                }
+                continue;
+            }
             let next = direction.poll(now, deadline.is_none());
             if deadline.is_some_and(|deadline| next == Next::Idle || !now.is_before(deadline)) {
                 return direction.finish(now);
@@ -250,6 +276,7 @@ impl<'a> DirectionThread<'a> {
                 Next::Idle => next_maintenance,
             };
             let wake = deadline.map_or(wake, |deadline| wake.earlier(deadline));
+            let wake = answering.as_ref().and_then(Answering::stands_still_at).map_or(wake, |at| wake.earlier(at));
             let wake = if self.pulse.is_some() { wake.earlier(now + BEAT_INTERVAL) } else { wake };
             // The poll took time, so the remaining wait counts from now.
             let left = wake.since(clock::now());
@@ -265,6 +292,30 @@ impl<'a> DirectionThread<'a> {
                 // A persistent error must not keep the processor busy.
                 clock::wait(None, RETRY_INTERVAL);
             }
+        }
+    }
+
+    /// Stands still between two packets until a successor carries, or does not. True if it does.
+    #[cold]
+    fn stand_still<O>(&self, direction: &mut impl DirectionLoop<O>, now: Time, order: StandStill) -> bool {
+        let StandStill { reply, verdict, .. } = order;
+        let shown = direction.stand_still(now);
+        if shown.is_none() || reply.send(shown).is_err() {
+            verdict.go_on();
+        }
+        let began = Instant::now();
+        loop {
+            if let Some(ends) = verdict.ends() {
+                return ends;
+            }
+            if began.elapsed() >= PATIENCE {
+                verdict.go_on();
+            }
+            // The guardian must not carry what the successor is about to.
+            if let Some(carried) = self.pulse.and_then(|pulse| pulse.beat(clock::now())) {
+                direction.skip(carried);
+            }
+            clock::wait(None, Duration::from_microseconds(100));
         }
     }
 

@@ -37,6 +37,9 @@ pub enum LiveError {
         /// Its hardware type: a number of `linux/if_arp.h`.
         hardware_type: u16,
     },
+    /// The process that carries packets was to be followed, and was not.
+    #[error("nothing was taken over: {0}")]
+    TakeOver(String),
     /// Another process carries packets on the interface.
     #[error(
         "{} already carries packets on `{name}`, and every packet would pass twice: stop it, or carry packets beside it with --force",
@@ -112,7 +115,11 @@ impl LiveError {
             | LiveError::NotEthernet { .. }
             | LiveError::PushOut { .. }
             | LiveError::VaryingRate { .. } => 2,
-            LiveError::InUse { .. } | LiveError::NotPermitted { .. } | LiveError::Memory { .. } | LiveError::System { .. } => 3,
+            LiveError::TakeOver(_)
+            | LiveError::InUse { .. }
+            | LiveError::NotPermitted { .. }
+            | LiveError::Memory { .. }
+            | LiveError::System { .. } => 3,
         }
     }
 
@@ -179,6 +186,9 @@ pub enum ControlError {
     /// In a direction of three threads another thread has the bytes of packets.
     #[error("an end system cannot copy packets: start it again without --end-system")]
     Elsewhere,
+    /// AF_XDP sockets and end systems are not handed over.
+    #[error("sockets of this kind cannot be handed over")]
+    NotHandedOver,
     /// Another change took place while this one was prepared.
     #[error("another change took place at the same moment: ask again")]
     Overtaken,

@@ -11,7 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::error::LiveError;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
@@ -21,7 +21,7 @@ const VLANS: Range<u16> = 0..4095;
 /// Held for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct InterfaceLock {
-    _sockets: [UnixListener; 2],
+    sockets: [UnixListener; 2],
 }
 
 impl InterfaceLock {
@@ -47,7 +47,7 @@ impl InterfaceLock {
             })
         };
         let [by_index, by_name] = keys(part);
-        let lock = InterfaceLock { _sockets: [take(&by_index)?, take(&by_name)?] };
+        let lock = InterfaceLock { sockets: [take(&by_index)?, take(&by_name)?] };
         // The own lock is held before others are looked for: of two processes that start at once, at least one finds the other.
         let others = if part.is_some() { vec![None] } else { VLANS.map(Some).collect() };
         for other in others {
@@ -59,6 +59,11 @@ impl InterfaceLock {
             }
         }
         Ok(lock)
+    }
+
+    /// The descriptors that hold it, until the last of their copies is closed.
+    pub(crate) fn into_descriptors(self) -> [OwnedFd; 2] {
+        self.sockets.map(OwnedFd::from)
     }
 }
 

@@ -5,8 +5,10 @@
 
 use crate::offload::{Offload, VIRTIO_HEADER};
 use crate::pool::FramePool;
+use crate::snapshot::{Reader, SnapshotError, Writer};
+use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// Where the bytes of a received frame are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +44,32 @@ pub struct KernelCounters {
     pub carried_past: u64,
 }
 
+/// The form of a receive ring, and where reading is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RingForm {
+    /// The index of the interface.
+    pub(crate) index: i32,
+    /// The bytes of a slot, the slots of a block, and the slots in all.
+    pub(crate) slot_length: u32,
+    pub(crate) slots_per_block: u32,
+    pub(crate) slots: u32,
+    /// The slot that is read next.
+    pub(crate) next: u32,
+}
+
+impl RingForm {
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        let RingForm { index, slot_length, slots_per_block, slots, next } = *self;
+        [index as u32, slot_length, slots_per_block, slots, next].into_iter().for_each(|number| writer.short(number));
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<RingForm, SnapshotError> {
+        let index = reader.short()? as i32;
+        let [slot_length, slots_per_block, slots, next] = [reader.short()?, reader.short()?, reader.short()?, reader.short()?];
+        Ok(RingForm { index, slot_length, slots_per_block, slots, next })
+    }
+}
+
 /// Receives the frames of one interface.
 pub(crate) trait Receive {
     /// Passes the next frame to `take`; false if there is none.
@@ -56,6 +84,20 @@ pub(crate) trait Receive {
 
     /// The kernel's counters.
     fn kernel_counters(&self) -> KernelCounters;
+
+    /// Shares its ring with a successor, if it has one of a kind that can be shared: the socket, unless the interface is gone, and the form.
+    fn hand_over(&mut self) -> Option<(Option<OwnedFd>, RingForm)> {
+        None
+    }
+
+    /// Reads the ring of a predecessor on, whose kernel counted this much.
+    ///
+    /// # Errors
+    /// It is no ring of this form, or this receiver has another kind.
+    fn take_over(&mut self, ring: Option<OwnedFd>, form: RingForm, kernel: KernelCounters) -> io::Result<()> {
+        let _ = (ring, form, kernel);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// The descriptor that becomes readable when frames arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

@@ -35,6 +35,7 @@
 //! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
 //! | `guardian`, `heartbeat` | a process that carries frames when the bridge fails, and the page by which it knows |
+//! | `take_over`, `snapshot` | a bridge that goes on in another process, and what is written for that |
 //! | `examination` | what a bridge would lack on this machine |
 //! | `rights` | the capabilities that a process keeps |
 //! | `config`, `counters`, `live_outcome`, `error` | what callers pass and get back |
@@ -75,7 +76,9 @@ mod port_change;
 mod probe;
 mod record;
 mod rights;
+mod snapshot;
 mod stamped;
+mod take_over;
 mod talkers;
 mod tap;
 mod watch;
@@ -97,6 +100,8 @@ pub use live_outcome::{DirectionOutcome, LiveOutcome, Tick};
 pub use port_change::{PortChange, PortChanged};
 pub use probe::{Probe, ProbeError};
 pub use rights::keep_network_rights_only;
+pub use snapshot::{SnapshotError, VERSION as SNAPSHOT_VERSION};
+pub use take_over::{Inheritance, PATIENCE, Standing, TakeOver};
 pub use talkers::{FlowId, Talkers};
 pub use tap::{Capture, Captured};
 pub use tidegate_endsystem::{EngineCounters, Transfers};

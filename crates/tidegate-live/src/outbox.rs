@@ -5,6 +5,7 @@
 
 use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
+use crate::snapshot::Writer;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{DelayLine, Disturbed, Full, InFlight, Link};
@@ -104,6 +105,29 @@ impl<F> Outbox<F> {
 
     pub(crate) fn first_due(&self) -> Option<Time> {
         self.line.first().map(|first| first.due)
+    }
+
+    /// Writes the frames for a successor: the due instant, whether it is lost or late, the copies, and what `message` writes.
+    pub(crate) fn write(&self, writer: &mut Writer, message: impl Fn(&mut Writer, &F, u32)) {
+        let [on_time, late] = self.line.lists();
+        writer.short(self.line.len() as u32);
+        for (frame, is_late) in on_time.map(|frame| (frame, false)).chain(late.map(|frame| (frame, true))) {
+            writer.long(frame.due.picoseconds());
+            [u8::from(frame.is_lost), u8::from(is_late), frame.copies].into_iter().for_each(|byte| writer.byte(byte));
+            message(writer, &frame.packet.frame, frame.packet.length);
+        }
+    }
+
+    /// Takes a frame back that [`Outbox::write`] wrote; false if there is no room.
+    pub(crate) fn put_back(&mut self, due: Time, (is_lost, is_late, copies): (bool, bool, u8), length: u32, frame: F) -> bool {
+        (0..copies).for_each(|_| self.held.add(length));
+        let frame = InFlight { due, packet: Sent { frame, length }, is_lost, copies: copies.max(1) };
+        self.line.put_back(frame, is_late).is_ok()
+    }
+
+    /// What came late and twice before.
+    pub(crate) fn continue_disturbed(&mut self, [late, duplicated]: [Volume; 2]) {
+        self.disturbed = DisturbedVolume { late, duplicated };
     }
 
     /// Hands due frames to the kernel; false if it has no room for all of them.

@@ -253,6 +253,19 @@ impl PortRecorder {
         &self.classes
     }
 
+    /// Goes on where another record stood: classes of these names had these volumes, offered, sent, marked, marked CE, and dropped by reason.
+    pub fn continue_classes(&mut self, volumes: Vec<(String, [Volume; 4 + DropReason::ALL.len()])>) {
+        let mut known: HashMap<String, usize> = self.classes.iter().enumerate().map(|(at, class)| (class.name.to_string(), at)).collect();
+        for (name, [offered, sent, marked, ce_marked, dropped @ ..]) in volumes {
+            let at = *known.entry(name).or_insert_with_key(|name| {
+                self.classes.push(ClassRecord::new(name.as_str().into()));
+                self.classes.len() - 1
+            });
+            let course = self.classes[at].course(&mut self.active);
+            (course.offered, course.sent, course.marked, course.ce_marked, course.dropped) = (offered, sent, marked, ce_marked, dropped);
+        }
+    }
+
     /// Packets dropped over time for a reason.
     pub fn drops(&self, reason: DropReason) -> &Timeline {
         &self.drops[reason as usize]

@@ -30,6 +30,7 @@ mod preset;
 mod service;
 mod soak;
 mod subscribers;
+mod take_over;
 mod thousand_changes;
 
 use command::{Live, notes, pings_pass};

@@ -14,6 +14,7 @@ use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisio
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::Colour;
+use crate::port::ContractState;
 use crate::units::{Duration, Time, TimePerByte};
 
 /// Peak and sustained rate with coordinated update: a packet is charged to both buckets or to neither, unless the definition says one.
@@ -83,6 +84,10 @@ impl Policer for DualGcra {
 
     fn adopt(&mut self, now: Time, old: &DualGcra, longest: u32) {
         self.buckets.adopt(now, &old.buckets, longest);
+    }
+
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        self.buckets.visit_state(state);
     }
 
     fn refresh(&mut self, now: Time) {

@@ -8,6 +8,7 @@
 //! **Deviations.** The level saturates at 2^62 ticks, which only an endless frame reaches.
 
 use super::contract::{Contract, ContractError, ContractField, Increment, TOO_SMALL};
+use crate::port::ContractState;
 use crate::units::{SERIAL_HORIZON, Time, TimePerByte};
 
 /// The highest level, in ticks.
@@ -106,6 +107,12 @@ impl FrameBucket {
         let most = (self.limit + self.increment.weight(longest)).min(HIGHEST_LEVEL);
         self.level = self.increment.floor_from(old.increment, old.level_at(now)).min(most.into()) as u64;
         self.last = now;
+    }
+
+    /// Shows what was charged.
+    pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
+        state.past(&mut self.last);
+        state.number(&mut self.level, HIGHEST_LEVEL);
     }
 
     /// Moves the instant up to `now`.

@@ -17,6 +17,7 @@ use super::contract::{Contract, ContractError, ContractField, Increment, Violati
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::Colour;
+use crate::port::ContractState;
 use crate::units::{Duration, SERIAL_HORIZON, Time, TimePerByte};
 use core::hint::select_unpredictable;
 
@@ -108,6 +109,13 @@ impl Policer for VirtualScheduling {
         let most = self.limit + self.increment.weight(longest);
         let backlog = self.increment.floor_from(old.increment, old.backlog(now)).min(most.into()) as u64;
         (self.theoretical_arrival, self.excess) = self.arrival_of(now, backlog);
+    }
+
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        state.instant(&mut self.theoretical_arrival);
+        let mut excess = self.excess.into();
+        state.number(&mut excess, (1 << self.increment.shift()) - 1);
+        self.excess = excess as u32;
     }
 
     fn refresh(&mut self, now: Time) {

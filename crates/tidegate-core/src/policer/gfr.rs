@@ -17,6 +17,7 @@ use super::frame_bucket::FrameBucket;
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::{Colour, Part};
+use crate::port::ContractState;
 use crate::units::Time;
 
 /// Tags frames beyond a minimum rate. One policer is for one flow: parts of different frames must not come in between.
@@ -77,6 +78,13 @@ impl Policer for Gfr {
     fn adopt(&mut self, now: Time, old: &Gfr, longest: u32) {
         self.bucket.adopt(now, &old.bucket, longest);
         self.is_outside = old.is_outside;
+    }
+
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        self.bucket.visit_state(state);
+        let mut outside = self.is_outside.into();
+        state.number(&mut outside, 1);
+        self.is_outside = outside > 0;
     }
 
     fn refresh(&mut self, now: Time) {

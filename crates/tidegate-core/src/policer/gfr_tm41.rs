@@ -17,6 +17,7 @@ use super::frame_bucket::{FrameBucket, maximum_frame};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::{Colour, Part};
+use crate::port::ContractState;
 use crate::units::Time;
 
 /// Polices the cells and tags the frames of one flow: parts of different frames must not come in between.
@@ -102,6 +103,19 @@ impl Policer for GfrTm41 {
         self.minimum.adopt(now, &old.minimum, longest);
         (self.length, self.is_tagged, self.is_eligible) = (old.length, old.is_tagged, old.is_eligible);
         (self.is_broken, self.has_passed) = (old.is_broken, old.has_passed);
+    }
+
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        self.peak.visit_state(state);
+        self.minimum.visit_state(state);
+        let mut length = self.length.into();
+        state.number(&mut length, u32::MAX.into());
+        self.length = length as u32;
+        for flag in [&mut self.is_tagged, &mut self.is_eligible, &mut self.is_broken, &mut self.has_passed] {
+            let mut number = (*flag).into();
+            state.number(&mut number, 1);
+            *flag = number > 0;
+        }
     }
 
     fn refresh(&mut self, now: Time) {

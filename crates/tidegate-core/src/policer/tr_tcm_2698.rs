@@ -14,6 +14,7 @@ use super::twin_buckets::{Decision, Decisions, Row, TwinBuckets, decisions};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::Colour;
+use crate::port::ContractState;
 use crate::units::Time;
 
 /// The marker of RFC 2698.
@@ -66,6 +67,10 @@ impl Policer for TrTcm2698 {
 
     fn adopt(&mut self, now: Time, old: &TrTcm2698, _longest: u32) {
         self.buckets.adopt(now, &old.buckets, 0);
+    }
+
+    fn visit_state(&mut self, state: &mut dyn ContractState) {
+        self.buckets.visit_state(state);
     }
 
     fn refresh(&mut self, now: Time) {

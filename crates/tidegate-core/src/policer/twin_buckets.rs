@@ -14,6 +14,7 @@ mod decision;
 pub(super) use decision::{COLOURS, Decision, Decisions, Row, decisions};
 
 use super::contract::{ContractError, ContractField};
+use crate::port::ContractState;
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 use core::hint::select_unpredictable;
 
@@ -112,6 +113,12 @@ impl<T> TwinBuckets<T> {
             let level = u128::from(old.levels[i]) * u128::from(self.weights[i]) / u128::from(old.weights[i]);
             level.min(u128::from(self.capacities[i] + u64::from(beyond) * self.weights[i])) as u64
         });
+    }
+
+    /// Shows what was charged.
+    pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
+        state.past(&mut self.last);
+        self.levels.iter_mut().for_each(|level| state.number(level, 2 << LEVEL_BITS));
     }
 
     /// The ticks since the last call, or more than the buckets can hold if it was long ago.

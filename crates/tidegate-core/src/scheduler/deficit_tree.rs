@@ -21,9 +21,10 @@
 
 use super::hierarchy::Plan as Places;
 use super::least::Least;
-use super::tree_matches::ROOT;
+use super::tree_matches::{ROOT, visit_allowances};
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Flow, Head};
+use crate::port::ContractState;
 use crate::prefetch::{prefetch_in, prefetch_second_line};
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
@@ -486,6 +487,10 @@ impl Scheduler for DeficitTree {
     #[inline]
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.members, self.leaf(flow));
+    }
+
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        visit_allowances(self, state);
     }
 
     fn refresh(&mut self, now: Time) {

@@ -30,10 +30,11 @@
 //! before the link asks: a scheduler's answer may depend on when it is asked. A suspended node resumes above when a packet comes below it. If
 //! that packet is lost at once, the node is suspended again, which changes nothing above.
 
-use super::tree_matches::ROOT;
+use super::tree_matches::{ROOT, visit_allowances};
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::classifier::FlowKey;
 use crate::packet::{Colour, Flow, Head};
+use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
@@ -538,6 +539,11 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
     #[inline]
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.members, self.leaf(flow));
+    }
+
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        visit_allowances(self, state);
+        self.nodes.iter_mut().for_each(|node| node.scheduler.visit_contracts(state));
     }
 
     fn refresh(&mut self, now: Time) {

@@ -42,6 +42,7 @@
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
+use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::{Allowance, refused};
@@ -409,6 +410,10 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         if self.demands.may_exceed_link {
             prefetch_in(&self.rates, flow.index());
         }
+    }
+
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        self.flows.iter_mut().for_each(|stream| stream.allowance.visit_state(state));
     }
 
     fn refresh(&mut self, now: Time) {

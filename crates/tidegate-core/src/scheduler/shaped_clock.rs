@@ -6,6 +6,7 @@
 use super::exact_rate::ExactRate;
 use super::{FlowParameters, ServiceClass, Stamping};
 use crate::packet::Flow;
+use crate::port::ContractState;
 use crate::scheduler::{BuildError, Parameter, Setup};
 use crate::units::{Duration, Rate, SERIAL_HORIZON, Time};
 
@@ -141,6 +142,12 @@ impl ShapedClock {
     #[inline]
     pub(super) fn refund(&mut self) {
         (self.finish, self.finish_remainder) = (self.start, self.start_remainder);
+    }
+
+    /// Shows what the next head of a flow without a head follows on.
+    pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
+        state.instant(&mut self.finish);
+        state.number(&mut self.finish_remainder, self.rate.parts());
     }
 
     /// The head was pushed out: the next one starts when it did.

@@ -29,6 +29,7 @@ use super::{
 };
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
+use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::units::{SERIAL_HORIZON, Time};
 use alloc::vec;
@@ -177,6 +178,19 @@ impl<E: EligibleList> Scheduler for ShapedVirtualClock<E> {
     #[inline]
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.clocks, flow.index());
+    }
+
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        for clock in &mut self.clocks {
+            // A head that waits is stamped anew, on what it followed.
+            let mut shown = *clock;
+            if shown.place == BACKLOGGED {
+                shown.refund();
+                shown.visit_state(state);
+            } else {
+                clock.visit_state(state);
+            }
+        }
     }
 
     fn refresh(&mut self, now: Time) {

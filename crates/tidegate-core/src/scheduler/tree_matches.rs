@@ -2,6 +2,7 @@
 
 use super::{Kept, Scheduler, activate_in_order};
 use crate::packet::Head;
+use crate::port::ContractState;
 use crate::shaper::Allowance;
 use crate::units::Time;
 use alloc::vec;
@@ -123,6 +124,16 @@ impl Matches {
                 allowance.adopt(now, &before);
                 new.set_allowance(member, &allowance);
             }
+        }
+    }
+}
+
+/// Shows what the contracts of a tree have granted.
+pub(super) fn visit_allowances(tree: &mut impl TreeForm, state: &mut dyn ContractState) {
+    for member in 0..tree.members() {
+        if let Some(mut allowance) = tree.allowance(member) {
+            allowance.visit_state(state);
+            tree.set_allowance(member, &allowance);
         }
     }
 }

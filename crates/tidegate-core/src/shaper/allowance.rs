@@ -29,6 +29,7 @@
 
 use crate::packet::Flow;
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};
+use crate::port::ContractState;
 use crate::units::{Duration, MAX_BYTES, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
@@ -328,6 +329,12 @@ impl Allowance {
     pub(crate) fn with_single(&self, full: Time) -> Allowance {
         let sustained = full - self.tolerance();
         Allowance { sustained, peak: sustained - self.burst, ..*self }
+    }
+
+    /// Shows what has been granted.
+    pub(crate) fn visit_state(&mut self, state: &mut dyn ContractState) {
+        state.instant(&mut self.peak);
+        state.instant(&mut self.sustained);
     }
 
     /// Moves instants that are far in the past to where they still compare correctly.

@@ -19,6 +19,7 @@
 use super::{Allowance, ShapingContract};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
+use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler};
@@ -275,6 +276,11 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
         self.inner.prefetch(flow);
+    }
+
+    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
+        self.flows.iter_mut().for_each(|flow| flow.allowance.visit_state(state));
+        self.inner.visit_contracts(state);
     }
 
     fn refresh(&mut self, now: Time) {

@@ -12,13 +12,13 @@ use crate::endpoint::{TAG_LENGTH, Tagging};
 use crate::error::LiveError;
 use crate::heartbeat::{NOTHING, Pulse};
 use crate::interface::ControlSocket;
-use crate::io::{KernelCounters, Place, Receive, Received};
+use crate::io::{KernelCounters, Place, Receive, Received, RingForm};
 use crate::memory::{Piece, SharedPages};
 use crate::offload::{Offload, VIRTIO_HEADER};
 use crate::pool::FramePool;
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -75,6 +75,14 @@ impl ReceiveRing {
     /// The same, whose interface gives it no frames until [`ReceiveRing::wake`].
     pub(crate) fn open_asleep(name: &str, index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
         ReceiveRing::opened(name, (index, mtu), slots, tagging, false)
+    }
+
+    /// A receiver without a ring, until [`Receive::take_over`].
+    pub(crate) fn closed(name: &str, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
+        let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
+        let staging = Piece::new(LONGEST_FRAME + TAG_LENGTH).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
+        let (name, kernel) = (name.to_owned(), KernelCounters::default());
+        Ok(ReceiveRing { name, slots, tagging, control, ring: None, staging, kernel, skipped: NOTHING, pulse: None, is_awake: true })
     }
 
     fn opened(name: &str, (index, mtu): (i32, u32), slots: usize, tagging: Tagging, is_awake: bool) -> Result<ReceiveRing, LiveError> {
@@ -176,6 +184,23 @@ impl Receive for ReceiveRing {
         self.kernel
     }
 
+    fn hand_over(&mut self) -> Option<(Option<OwnedFd>, RingForm)> {
+        self.collect_statistics();
+        let absent = RingForm { index: 0, slot_length: 0, slots_per_block: 0, slots: 0, next: 0 };
+        match &self.ring {
+            // Descriptors may have run out: the successor opens a ring, and this process loses nothing by waiting.
+            Some(ring) => Some((Some(ring.socket.share().ok()?), ring.form())),
+            None => Some((None, absent)),
+        }
+    }
+
+    fn take_over(&mut self, ring: Option<OwnedFd>, form: RingForm, kernel: KernelCounters) -> io::Result<()> {
+        self.kernel = kernel;
+        // Without one, `maintain` opens it when the interface is there.
+        self.ring = ring.map(|descriptor| Ring::inherited(descriptor, form, self.tagging)).transpose()?;
+        Ok(())
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.ring.as_ref().map(|ring| ring.socket.as_fd())
     }
@@ -214,6 +239,27 @@ impl Ring {
         socket.bind(index, is_awake).map_err(doing("binding a packet socket"))?;
         socket.make_promiscuous(index).map_err(doing("switching the interface to promiscuous mode"))?;
         Ok(Ring { pages, socket, index, slot_length, slots_per_block, slots: blocks * slots_per_block, next: 0, tagging })
+    }
+
+    fn form(&self) -> RingForm {
+        let Ring { index, slot_length, slots_per_block, slots, next, .. } = *self;
+        let [slot_length, slots_per_block, slots, next] = [slot_length, slots_per_block, slots, next].map(|number| number as u32);
+        RingForm { index, slot_length, slots_per_block, slots, next }
+    }
+
+    /// The ring of a socket that another process has opened. The kernel maps it only as a whole, so a wrong length is an error.
+    fn inherited(descriptor: OwnedFd, form: RingForm, tagging: Tagging) -> io::Result<Ring> {
+        let RingForm { index, slot_length, slots_per_block, slots, next } = form;
+        let [slot_length, slots_per_block, slots, next] = [slot_length, slots_per_block, slots, next].map(|number| number as usize);
+        let fits = slots_per_block > 0 && slot_length >= libc::TPACKET2_HDRLEN && slot_length.is_multiple_of(libc::TPACKET_ALIGNMENT);
+        if !fits || !slots.is_multiple_of(slots_per_block) || next >= slots {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let block = slots_per_block.checked_mul(slot_length).filter(|&block| block <= RING_LIMIT);
+        let block = block.ok_or(io::ErrorKind::InvalidData)?.next_power_of_two().max(BLOCK);
+        let length = (slots / slots_per_block).checked_mul(block).ok_or(io::ErrorKind::InvalidData)?;
+        let pages = SharedPages::of(descriptor.as_fd(), length, 0)?;
+        Ok(Ring { pages, socket: Socket::inherited(descriptor), index, slot_length, slots_per_block, slots, next, tagging })
     }
 
     /// The slot that the kernel fills next.

@@ -15,6 +15,16 @@ impl AsFd for Socket {
 }
 
 impl Socket {
+    /// A socket that another process has opened and bound.
+    pub(super) fn inherited(descriptor: OwnedFd) -> Socket {
+        Socket(descriptor)
+    }
+
+    /// The same socket for another process.
+    pub(super) fn share(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
     /// A raw packet socket, not bound yet, whose messages start with a virtio-net header.
     pub(super) fn open() -> io::Result<Socket> {
         // Without a protocol, frames of other interfaces stay out until the socket is bound.

@@ -1,0 +1,371 @@
+//! A new process takes over from the one that carries packets: nothing is lost, nothing comes twice, and no contract grants anything again.
+
+use crate::command::{Ended, HOST2, Live, notes, pings_pass};
+use crate::control::{page, refused, said, told};
+use crate::topology::{Place, Topology, eventually};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Two queues that fill: "shaped" has 1 Mbit/s and a burst of 30 kB.
+const POLICY: &str = r#"
+[policy.access]
+rate = "20 Mbit/s"
+scheduler = "drr"
+buffer = { manager = "tail-drop", limit = "4 MB" }
+class = [
+    { name = "shaped", match = [{ destination_port = 6201 }], weight = 1, shape = { rate = "1 Mbit/s", burst = "30 kB" } },
+    { name = "policed", match = [{ destination_port = 6202 }], weight = 1, police = { policer = "gcra", rate = "400 kbit/s", burst = "20 kB" } },
+    { name = "steady", match = [{ destination_port = 6200 }], weight = 4 },
+    { name = "rest", weight = 2 },
+]
+"#;
+
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// Numbered datagrams of this length from host 1 to a port of host 2, some at a time and a pause between, and when each came.
+struct Stream {
+    is_over: Arc<AtomicBool>,
+    sender: JoinHandle<u32>,
+    receiver: JoinHandle<Vec<(u32, Instant)>>,
+}
+
+impl Stream {
+    fn start(topology: &Topology, port: u16, length: usize, (burst, pause): (u32, Duration)) -> Stream {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let receiver = topology.inside(Place::Host2, move || {
+            let socket = UdpSocket::bind(("10.77.0.2", port)).unwrap();
+            ready.send(()).unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
+            let (mut received, mut bytes) = (Vec::new(), [0; 2000]);
+            loop {
+                match socket.recv(&mut bytes) {
+                    Ok(_) => received.push((u32::from_be_bytes(*bytes.first_chunk().unwrap()), Instant::now())),
+                    Err(_) if over.load(Ordering::Relaxed) => return received,
+                    Err(_) => {}
+                }
+            }
+        });
+        is_ready.recv().unwrap();
+        let over = is_over.clone();
+        let sender = topology.inside(Place::Host1, move || {
+            let socket = UdpSocket::bind(("10.77.0.1", 0)).unwrap();
+            let (mut number, mut bytes) = (0_u32, vec![0; length]);
+            while !over.load(Ordering::Relaxed) {
+                for _ in 0..burst {
+                    bytes[..4].copy_from_slice(&number.to_be_bytes());
+                    socket.send_to(&bytes, (HOST2, port)).unwrap();
+                    number += 1;
+                }
+                thread::sleep(pause);
+            }
+            number
+        });
+        Stream { is_over, sender, receiver }
+    }
+
+    /// How many were sent, and the arrivals.
+    fn end(self) -> (u32, Vec<(u32, Instant)>) {
+        self.is_over.store(true, Ordering::Relaxed);
+        (self.sender.join().unwrap(), self.receiver.join().unwrap())
+    }
+}
+
+/// All numbers came once and in order; the longest time without one is printed.
+fn whole(sent: u32, received: &[(u32, Instant)]) {
+    let longest = received.windows(2).map(|pair| pair[1].1 - pair[0].1).max().unwrap_or_default();
+    println!("{sent} datagrams sent, {} received, at most {longest:?} without one", received.len());
+    let mut times: BTreeMap<u32, u32> = BTreeMap::new();
+    received.iter().for_each(|(number, _)| *times.entry(*number).or_default() += 1);
+    let lost: Vec<u32> = (0..sent).filter(|number| !times.contains_key(number)).collect();
+    let twice: Vec<&u32> = times.iter().filter(|(_, times)| **times > 1).map(|(number, _)| number).collect();
+    assert!(lost.is_empty() && twice.is_empty(), "lost {lost:?}, twice {twice:?} of {sent}");
+    assert!(received.is_sorted_by_key(|(number, _)| *number), "the order has changed");
+}
+
+struct Bridge {
+    topology: Topology,
+    folder: tempfile::TempDir,
+    socket: PathBuf,
+    policy: PathBuf,
+}
+
+impl Bridge {
+    fn new() -> Bridge {
+        let folder = tempfile::tempdir().unwrap();
+        let [socket, policy] = ["control", "access.toml"].map(|name| folder.path().join(name));
+        fs::write(&policy, POLICY).unwrap();
+        Bridge { topology: Topology::new(), folder, socket, policy }
+    }
+
+    fn process(&self, policy: &Path, options: &str) -> Live {
+        let line = format!("--in tgb --out tgc --json --control {} {options}", self.socket.display());
+        Live::start_policy(&self.topology, policy, &line)
+    }
+
+    /// The first process, which carries.
+    fn first(&self, options: &str) -> Live {
+        let mut live = self.process(&self.policy, options);
+        live.log_until("carrying packets through");
+        pings_pass(&self.topology);
+        live
+    }
+
+    /// Another one, which has taken over.
+    fn next(&self, policy: &Path, options: &str) -> Live {
+        let mut live = self.process(policy, &format!("--take-over {options}"));
+        live.log_until("packets are carried on from process");
+        live
+    }
+
+    fn status(&self) -> Value {
+        told(&self.socket, &["status"])["status"].clone()
+    }
+}
+
+/// The report of a process that another one has followed, which says so in its log.
+fn followed(live: Live) -> Ended {
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let line = ended.log.lines().find(|line| line.contains("carries packets from here on")).unwrap_or_else(|| panic!("{ended:?}"));
+    println!("{line}");
+    ended
+}
+
+fn packets(port: &Value, key: &str) -> u64 {
+    port[key]["packets"].as_u64().unwrap_or_else(|| panic!("{key}: {port}"))
+}
+
+/// Both directions of a status add up.
+fn check_balance(status: &Value) {
+    for direction in status["directions"].as_array().unwrap() {
+        let dropped: u64 = direction["dropped"].as_object().unwrap().values().map(|amount| amount["packets"].as_u64().unwrap()).sum();
+        let accounted = ["delivered", "queued", "in_flight"].into_iter().map(|key| packets(direction, key)).sum::<u64>() + dropped;
+        assert_eq!(packets(direction, "received"), accounted, "{direction}");
+    }
+}
+
+#[test]
+fn no_datagram_is_lost_or_comes_twice_when_processes_follow_each_other() {
+    let bridge = Bridge::new();
+    let mut live = bridge.first("");
+    // 2 Mbit/s of short datagrams, and 8 Mbit/s in bursts that queue.
+    let steady = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
+    let bursts = Stream::start(&bridge.topology, 6203, 1200, (60, Duration::from_millis(70)));
+    thread::sleep(Duration::from_millis(300));
+    for _ in 0..3 {
+        let next = bridge.next(&bridge.policy, "");
+        followed(std::mem::replace(&mut live, next));
+        thread::sleep(Duration::from_millis(300));
+        check_balance(&bridge.status());
+    }
+    let (sent, received) = steady.end();
+    whole(sent, &received);
+    let (of_bursts, received) = bursts.end();
+    whole(of_bursts, &received);
+
+    let status = bridge.status();
+    assert_eq!((status["take_overs"].as_u64(), status["changes"].as_u64()), (Some(3), Some(0)), "{status}");
+    assert!(status["carries_s"].as_f64() < status["uptime_s"].as_f64(), "{status}");
+    assert!(said(&bridge.socket, &["status"]).contains("after 3 take-overs"));
+    assert!(packets(&status["directions"][0], "received") >= u64::from(sent + of_bursts), "counters begin anew: {status}");
+    let classes = told(&bridge.socket, &["show"]);
+    let steady = &classes["classes"]["directions"][0]["classes"][2];
+    assert!(packets(steady, "sent") >= u64::from(sent), "records begin anew: {classes}");
+    live.signal(libc::SIGTERM);
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!bridge.socket.exists(), "the last process removes the socket");
+    let port = &ended.report()["runs"][0]["ports"][0];
+    assert_eq!(packets(port, "offered"), packets(port, "sent"), "{port}");
+}
+
+/// What a shaped class sends over the take-over stays within its contract, and so does what a policer lets through: neither gets its burst again.
+#[test]
+fn contracts_grant_nothing_again() {
+    let bridge = Bridge::new();
+    let mut live = bridge.first("");
+    let shaped = Stream::start(&bridge.topology, 6201, 958, (10, Duration::from_millis(40)));
+    let policed = Stream::start(&bridge.topology, 6202, 958, (2, Duration::from_millis(10)));
+    let began = Instant::now();
+    thread::sleep(Duration::from_millis(1200));
+    for _ in 0..4 {
+        let next = bridge.next(&bridge.policy, "");
+        followed(std::mem::replace(&mut live, next));
+        thread::sleep(Duration::from_millis(300));
+    }
+    for (name, stream, rate, burst) in [("shaped", shaped, 125_000.0, 30_000.0), ("policed", policed, 50_000.0, 20_000.0)] {
+        let (sent, received) = stream.end();
+        // Frames of 1000 bytes. Arrivals are late by what the machine takes to wake: a packet may seem to come 5 ms early, and two frames are in hand.
+        let at = |index: usize| received[index].1.duration_since(began).as_secs_f64();
+        let mut level: f64 = 0.0;
+        for index in 0..received.len() {
+            level = (level - if index > 0 { (at(index) - at(index - 1)) * rate } else { 0.0 }).max(0.0) + 1000.0;
+            assert!(level <= burst + 2000.0 + 0.02 * rate, "{name}: {level} bytes ahead at datagram {index} of {}", received.len());
+        }
+        let expected = burst + rate * at(received.len() - 1);
+        println!("{name}: {sent} sent, {} received, {expected:.0} bytes allowed", received.len());
+        assert!(1000.0 * received.len() as f64 > 0.7 * (expected - burst), "{name}: {} of {expected}", received.len());
+    }
+}
+
+#[test]
+fn the_file_of_the_new_process_is_applied_to_what_runs() {
+    let bridge = Bridge::new();
+    let live = bridge.first("");
+    said(&bridge.socket, &["set", "policy.access.rate=\"10 Mbit/s\""]);
+    let bursts = Stream::start(&bridge.topology, 6203, 1200, (60, Duration::from_millis(100)));
+    thread::sleep(Duration::from_millis(300));
+    let other = bridge.folder.path().join("other.toml");
+    fs::write(&other, POLICY.replace("20 Mbit/s", "15 Mbit/s").replace("\"rest\"", "\"others\"")).unwrap();
+    let mut next = bridge.next(&other, "");
+    next.log_until("take-over: tgb -> tgc: 1 classes added, 1 removed");
+    followed(live);
+    thread::sleep(Duration::from_millis(300));
+    let (sent, received) = bursts.end();
+    whole(sent, &received);
+    let status = bridge.status();
+    assert_eq!(status["directions"][0]["rate_bps"], 15_000_000, "{status}");
+    check_balance(&status);
+    let message = refused(&bridge.socket, 2, &["set", "policy.access.rate=\"8 Mbut/s\""]);
+    assert!(message.contains("Mbut"), "{message}");
+}
+
+/// A client of the control socket that speaks the steps of a take-over itself.
+struct Stranger {
+    stream: BufReader<UnixStream>,
+}
+
+impl Stranger {
+    fn ask(socket: &Path, snapshot: u32) -> (Stranger, Value) {
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let mut stranger = Stranger { stream: BufReader::new(stream) };
+        stranger.say(&format!(r#"{{"version":1,"request":{{"take-over":{{"snapshot":{snapshot},"process":1}}}}}}"#));
+        let answer = stranger.heard();
+        (stranger, answer)
+    }
+
+    fn say(&mut self, line: &str) {
+        self.stream.get_mut().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn heard(&mut self) -> Value {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or(Value::Null)
+    }
+}
+
+#[test]
+fn the_old_process_goes_on_when_the_new_one_dies_or_is_silent() {
+    let bridge = Bridge::new();
+    let mut live = bridge.first("");
+    let stream = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
+    // Gone before it has built anything, gone while the directions stand still, and silent then.
+    drop(Stranger::ask(&bridge.socket, 1));
+    live.log_until("packets are carried on here");
+    let (mut stranger, answer) = Stranger::ask(&bridge.socket, 1);
+    assert_eq!(answer["answer"]["take-over"]["pairs"][0][0], "tgb", "{answer}");
+    stranger.say("\"now\"");
+    thread::sleep(Duration::from_millis(100));
+    drop(stranger);
+    live.log_until("packets are carried on here");
+    let (mut stranger, _) = Stranger::ask(&bridge.socket, 1);
+    stranger.say("\"now\"");
+    live.log_until("packets are carried on here");
+    // Too late. The message of the snapshot comes first, whose descriptors a plain read closes.
+    let _closed = stranger.stream.get_mut().write_all(b"\"carry\"\n");
+    let mut bytes = Vec::new();
+    let _closed = stranger.stream.read_to_end(&mut bytes);
+    let late = String::from_utf8_lossy(&bytes);
+    assert!(!late.contains("yours"), "{late}");
+    thread::sleep(Duration::from_millis(200));
+    let (sent, received) = stream.end();
+    whole(sent, &received);
+    assert!(live.is_running());
+    check_balance(&bridge.status());
+    // And it can still be followed.
+    let next = bridge.next(&bridge.policy, "");
+    followed(live);
+    drop(next);
+}
+
+#[test]
+fn a_process_of_another_version_makes_the_old_one_empty_its_queues_first() {
+    let bridge = Bridge::new();
+    let mut live = bridge.first("");
+    let (mut stranger, answer) = Stranger::ask(&bridge.socket, 999);
+    assert_eq!(answer["answer"]["take-over"]["snapshot"], 1, "{answer}");
+    stranger.say("\"drain\"");
+    live.log_until("the queues are emptied, and this process ends: process ");
+    let ended = live.wait();
+    assert!(ended.code == Some(0) && ended.log.contains("which reads snapshots of version 999 and not 1"), "{ended:?}");
+
+    // The other way round: a process that writes another version is waited for.
+    let listener = UnixListener::bind(&bridge.socket).unwrap();
+    let mut next = bridge.process(&bridge.policy, "--take-over");
+    let (stream, _) = listener.accept().unwrap();
+    let mut stranger = Stranger { stream: BufReader::new(stream) };
+    assert!(stranger.heard()["request"]["take-over"]["process"].is_u64());
+    let mut offer = answer;
+    offer["answer"]["take-over"]["snapshot"] = 2.into();
+    stranger.say(&offer.to_string());
+    next.log_until("empties its queues first and ends, because it writes snapshots of version 2");
+    assert_eq!(stranger.heard(), "drain");
+    next.signal(libc::SIGKILL);
+}
+
+#[test]
+fn a_process_that_finds_none_to_follow_starts_as_usual_and_one_with_other_interfaces_is_refused() {
+    let bridge = Bridge::new();
+    let mut live = bridge.process(&bridge.policy, "--take-over");
+    live.log_until("this one starts as usual");
+    live.log_until("carrying packets through");
+    pings_pass(&bridge.topology);
+    let line = format!("--in tgc --out tgb --json --control {} --take-over", bridge.socket.display());
+    let ended = Live::start_policy(&bridge.topology, &bridge.policy, &line).wait();
+    assert!(ended.code == Some(2) && ended.log.contains("joins other interfaces: tgb and tgc"), "{ended:?}");
+    live.log_until("packets are carried on here");
+    pings_pass(&bridge.topology);
+}
+
+/// With guardians: neither of them carries anything, and the second one guards afterwards.
+#[test]
+fn a_guarded_bridge_is_followed_by_a_guarded_bridge_and_metrics_go_on() {
+    let bridge = Bridge::new();
+    bridge.topology.within(Place::Middle, "ip link set lo up");
+    let metrics = "--fail-open --metrics 127.0.0.1:9177";
+    let live = bridge.first(metrics);
+    let stream = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
+    thread::sleep(Duration::from_millis(300));
+    let mut next = bridge.next(&bridge.policy, metrics);
+    let ended = followed(live);
+    assert!(!ended.log.contains("unshaped"), "{ended:?}");
+    let (head, page) = page(&bridge.topology, 9177, "/metrics", "Host: 127.0.0.1\r\n");
+    assert!(head.starts_with("HTTP/1.1 200") && page.contains("tidegate_"), "{head}{page}");
+    thread::sleep(Duration::from_millis(300));
+    let (sent, received) = stream.end();
+    whole(sent, &received);
+    // The bridge of the second guardian fails, and comes back as usual.
+    let process = crate::fail_open::bridge_of(&next).expect("a bridge");
+    assert!(std::process::Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
+    next.log_until("error: the bridge ended by signal 9");
+    next.log_until("the bridge carries packets again");
+    eventually("pings pass again", LIMIT, || told(&bridge.socket, &["status"])["status"]["take_overs"] == 0);
+    pings_pass(&bridge.topology);
+    next.signal(libc::SIGTERM);
+    let ended = next.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!notes(&ended.report()).is_empty());
+}
