@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::live_pages::Pages;
 use crate::live_pairs::{Pair, PairArguments};
 use crate::live_service::{Service, Source};
+use crate::live_sockets::{listen, metrics_token, page_server};
 use crate::live_ticker::Ticker;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
@@ -19,7 +20,7 @@ use crate::take_over::{HandingOver, Predecessor};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -257,7 +258,8 @@ fn carry(
     let ticker = Mutex::new(Ticker::new(pairs.len(), names, arguments.quiet, in_place));
     let starting = AtomicUsize::new(pairs.len());
     let pages = Pages::new(service, arguments.metrics_classes);
-    let before = predecessor.as_ref().map_or(0.0, |predecessor| predecessor.offer.uptime_s);
+    let offered = predecessor.as_ref().and_then(|predecessor| Duration::try_from_secs_f64(predecessor.offer.watchdog_s?).ok());
+    let watchdog = supervision::watchdog().or(offered);
     let [is_followed, is_busy] = [(); 2].map(|()| AtomicBool::new(false));
     // A file that changes by itself, or sockets of other kinds, are not handed over.
     let obstacle = if pairs.iter().any(|pair| pair.changes.iter().any(|changes| !changes.is_empty())) {
@@ -290,7 +292,7 @@ fn carry(
                     let Some(server) = &server else { return };
                     let obstacle = obstacle.clone();
                     let pages = page_server.as_ref();
-                    let handing_over = HandingOver { service, server, pages, obstacle, stop, finished, is_followed, is_busy };
+                    let handing_over = HandingOver { service, server, pages, watchdog, obstacle, stop, finished, is_followed, is_busy };
                     let take_over = |asked, stream| handing_over.talk(asked, stream);
                     server.serve(Limits::default(), &service.tally, finished, |request| service.answer(request), take_over);
                 });
@@ -313,7 +315,7 @@ fn carry(
         }
         if supervision::is_supervised() {
             let (controls, stop) = (configs.iter().map(|config| config.control.clone()).collect::<Vec<_>>(), (&*stop, &is_followed));
-            scope.spawn(move || supervision::supervise(&controls, stop, over));
+            scope.spawn(move || supervision::supervise(&controls, watchdog, stop, over));
         }
         let (stop, ticker, recording, starting, heartbeat) = (&stop, &ticker, &recording, &starting, &heartbeat);
         let bridge = move |number: usize, config: LiveConfig| {
@@ -358,7 +360,7 @@ fn carry(
         World::Live,
         log::printable(&arguments.policy.file_name().unwrap_or_default().to_string_lossy()),
     );
-    report.duration_s = outcomes.iter().map(|outcome| outcome.elapsed.as_secs_f64()).fold(0.0, f64::max) + before;
+    report.duration_s = outcomes.iter().map(|outcome| outcome.elapsed.as_secs_f64()).fold(0.0, f64::max);
     report.notes = outcomes.iter().flat_map(|outcome| outcome.notices.clone()).collect();
     let policies: BTreeMap<&str, &Policy> =
         pairs.iter().flat_map(|pair| pair.policies).map(|policy| (policy.name.as_str(), policy)).collect();
@@ -369,7 +371,7 @@ fn carry(
     for (direction, (policy, changes)) in directions.zip(decided) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
         report.notes.extend(add_direction(&mut run, direction, policy, changes, report.duration_s));
-        report.notes.extend(direction_notes(direction));
+        report.notes.extend(direction_notes(direction, is_followed.load(Ordering::Relaxed)));
         let notes = changes::notes(changes, direction.changes.iter().map(|change| change.switched));
         let done = direction.changes.iter().map(|change| (change.switched, Some(change.gap)));
         run.changes.extend(changes::results(changes, &name_of(direction), done));
@@ -393,40 +395,6 @@ fn carry(
     }
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
     destination.present(&report)
-}
-
-/// The control socket, made before rights are given up: its folder may be another user's.
-fn listen(path: &Path, is_shared: bool) -> Result<Server, Failure> {
-    let shared = |server: Server| if is_shared { server.share_with_group().map(|()| server) } else { Ok(server) };
-    Server::bind(path).and_then(shared).map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse | ErrorKind::AlreadyExists => {
-            Failure::BadInput(format!("error: {}: {error}\n  name another control socket", path.display()))
-        }
-        _ => Failure::file(path, "made as a control socket", &error),
-    })
-}
-
-/// The token that requests for metrics have to bring.
-fn metrics_token(path: Option<&Path>) -> Result<Option<String>, Failure> {
-    let token = path.map(|path| std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", &error))).transpose()?;
-    let token = token.map(|text| text.trim().to_owned());
-    if token.as_ref().is_some_and(|token| token.len() < 16) {
-        return Err(Failure::BadInput(
-            "error: the token for metrics has fewer than 16 characters\n  make one with `openssl rand -hex 16`".to_owned(),
-        ));
-    }
-    Ok(token)
-}
-
-/// The server of metrics and of the page to watch.
-fn page_server(address: SocketAddr, token: Option<String>) -> Result<PageServer, Failure> {
-    PageServer::bind(address, token).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied if !address.ip().is_loopback() => Failure::BadInput(format!(
-            "error: --metrics {address}: {error}\n  give one with --metrics-token FILE, or use 127.0.0.1:{}",
-            address.port()
-        )),
-        _ => Failure::Environment(format!("error: --metrics {address}: cannot listen there: {error}")),
-    })
 }
 
 /// The service of the control socket and of hang-ups.
@@ -525,7 +493,7 @@ fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, c
 }
 
 /// Notes about events outside the port, which the tables do not show.
-fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
+fn direction_notes(direction: &DirectionOutcome, is_followed: bool) -> Vec<String> {
     let counters = &direction.counters;
     let name = name_of(direction);
     let mut notes = Vec::new();
@@ -547,11 +515,17 @@ fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
         notes.push(format!("{name}: {} packets ({} bytes) dropped outside the port: {reason}.", volume.packets, volume.bytes));
     }
     if counters.queued.packets > 0 {
-        notes.push(format!("{name}: {} packets were still queued at the end of the drain time.", counters.queued.packets));
+        let when = if is_followed { "went to the process that took over" } else { "were still queued at the end of the drain time" };
+        notes.push(format!("{name}: {} packets {when}.", counters.queued.packets));
     }
     if counters.in_flight.packets > 0 {
         let packets = counters.in_flight.packets;
-        notes.push(format!("{name}: {packets} packets were still on the link at the end of the drain time."));
+        let when = if is_followed {
+            "went with the link to the process that took over"
+        } else {
+            "were still on the link at the end of the drain time"
+        };
+        notes.push(format!("{name}: {packets} packets {when}."));
     }
     let (late, twice) = (counters.late.packets, counters.duplicated.packets);
     notes.extend((late > 0 || twice > 0).then(|| format!("{name}: {}", crate::present::disturbed(late, twice))));

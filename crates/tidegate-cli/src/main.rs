@@ -33,6 +33,8 @@ mod live_reservations;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod live_service;
 #[cfg(all(feature = "live", target_os = "linux"))]
+mod live_sockets;
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod live_ticker;
 mod log;
 mod manual;

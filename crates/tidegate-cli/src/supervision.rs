@@ -24,6 +24,11 @@ pub fn is_supervised() -> bool {
     std::env::var_os("NOTIFY_SOCKET").is_some()
 }
 
+/// The watchdog that the service manager has set: messages come more often than that.
+pub fn watchdog() -> Option<Duration> {
+    sd_notify::watchdog_enabled()
+}
+
 /// Packets are carried, or the file has been applied.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
@@ -64,10 +69,15 @@ pub fn reloading() {
 ///
 /// A direction that is stuck does not answer. This thread then waits for it, so that the watchdog runs out and the manager starts the bridge anew. The
 /// directions answer nothing while they empty their queues, which takes no longer than `--drain`.
-pub fn supervise(controls: &[Control], (stop, is_followed): (&AtomicBool, &AtomicBool), is_over: impl Fn() -> bool) {
+pub fn supervise(
+    controls: &[Control],
+    limit: Option<Duration>,
+    (stop, is_followed): (&AtomicBool, &AtomicBool),
+    is_over: impl Fn() -> bool,
+) {
     let directions = controls.iter().flat_map(|control| [(control, 0), (control, 1)]);
     let answers = || directions.clone().all(|(control, direction)| matches!(control.counters(direction), Ok(_) | Err(ControlError::Ended)));
-    watch(sd_notify::watchdog_enabled(), answers, stop, is_over, |state| {
+    watch(limit, answers, stop, is_over, |state| {
         // The service goes on in another process.
         if !is_followed.load(Ordering::Relaxed) {
             tell(state);

@@ -89,7 +89,8 @@ impl Predecessor {
             wait_for_the_end(process).map_err(|problem| failed(&problem))?;
             return Ok(None);
         }
-        Ok(Some(Predecessor { stream, process, offer, progress: TakeOver::default() }))
+        let before = Duration::try_from_secs_f64(offer.uptime_s).unwrap_or_default();
+        Ok(Some(Predecessor { stream, process, offer, progress: TakeOver::new(before) }))
     }
 
     /// The policies that it runs.
@@ -204,6 +205,8 @@ pub struct HandingOver<'a> {
     pub service: &'a Service,
     pub server: &'a Server,
     pub pages: Option<&'a PageServer>,
+    /// That of the service.
+    pub watchdog: Option<Duration>,
     /// Why it can only empty its queues.
     pub obstacle: Option<String>,
     /// Set to end it.
@@ -252,6 +255,7 @@ impl HandingOver<'_> {
         let mut offer = self.service.offer(self.pages.and_then(|pages| pages.address().ok()))?;
         offer.obstacle = self.obstacle.clone().or_else(|| self.service.obstacle());
         offer.snapshot = SNAPSHOT_VERSION;
+        offer.watchdog_s = self.watchdog.map(|limit| limit.as_secs_f64());
         let changes = offer.changes;
         stream.get_ref().set_nonblocking(false).and_then(|()| stream.get_ref().set_write_timeout(Some(ANSWER))).map_err(text)?;
         say(stream.get_mut(), &Answered::from(Ok(Answer::TakeOver(Box::new(offer))))).map_err(text)?;

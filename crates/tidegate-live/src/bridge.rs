@@ -96,6 +96,7 @@ pub fn run_observed<O: StageObserver + Send>(
     }
     requests.set_mode(mode);
     let takes_over = take_over.is_some();
+    let before = take_over.as_ref().map_or(Duration::ZERO, |(take_over, _)| take_over.before());
 
     let (began, now) = (Instant::now(), clock::now());
     let pulse = |number| heartbeat.as_ref().map(|(heartbeat, pair)| heartbeat.pulse(2 * pair + number));
@@ -147,7 +148,7 @@ pub fn run_observed<O: StageObserver + Send>(
         Ok::<_, LiveError>((join(there), join(back)))
     })?;
 
-    let elapsed = began.elapsed();
+    let elapsed = before + began.elapsed();
     let [to_b, to_a] = labels;
     let (there, observer_a) = to_b.outcome(there, elapsed);
     let (back, observer_b) = to_a.outcome(back, elapsed);

@@ -162,6 +162,8 @@ pub struct TakeOver(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// How long others have carried before.
+    before: Duration,
     progress: Mutex<Progress>,
     changed: Condvar,
 }
@@ -178,6 +180,15 @@ struct Progress {
 }
 
 impl TakeOver {
+    /// A take-over of a bridge that has carried for this long.
+    pub fn new(before: Duration) -> TakeOver {
+        TakeOver(Arc::new(Shared { before, ..Shared::default() }))
+    }
+
+    pub(crate) fn before(&self) -> Duration {
+        self.0.before
+    }
+
     fn wait_for<T>(&self, limit: Option<Duration>, mut found: impl FnMut(&mut Progress) -> Option<T>) -> Result<T, String> {
         let began = Instant::now();
         let mut progress = self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);

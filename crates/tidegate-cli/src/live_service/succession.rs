@@ -30,6 +30,7 @@ impl Service {
             pairs: self.pairs.clone(),
             reservations: state.reservations.held(),
             metrics: metrics.map(|address| address.to_string()),
+            watchdog_s: None,
             uptime_s: self.started.elapsed().as_secs_f64(),
             changes: state.changes,
             take_overs: state.take_overs,

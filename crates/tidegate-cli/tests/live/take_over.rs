@@ -179,7 +179,7 @@ fn no_datagram_is_lost_or_comes_twice_when_processes_follow_each_other() {
     assert!(status["carries_s"].as_f64() < status["uptime_s"].as_f64(), "{status}");
     assert!(said(&bridge.socket, &["status"]).contains("after 3 take-overs"));
     assert!(packets(&status["directions"][0], "received") >= u64::from(sent + of_bursts), "counters begin anew: {status}");
-    let classes = told(&bridge.socket, &["show"]);
+    let classes = told(&bridge.socket, &["show", "classes"]);
     let steady = &classes["classes"]["directions"][0]["classes"][2];
     assert!(packets(steady, "sent") >= u64::from(sent), "records begin anew: {classes}");
     live.signal(libc::SIGTERM);

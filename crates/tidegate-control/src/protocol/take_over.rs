@@ -45,6 +45,9 @@ pub struct Offer {
     /// The address of metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<String>,
+    /// The watchdog of the service, which the new process feeds from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watchdog_s: Option<f64>,
     /// Since the start.
     pub uptime_s: f64,
     /// The changes so far.

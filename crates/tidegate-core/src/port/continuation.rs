@@ -79,6 +79,8 @@ impl ContractState for Restored<'_> {
 pub struct PortState {
     /// The counters. What they say of queued packets is what the queues hold.
     pub counters: Counters,
+    /// Up to when it has done all there was to do.
+    pub clock: Time,
     /// When the transmission in progress ends.
     pub busy_until: Time,
     /// The state of its contracts, in an order that follows from the policy.
@@ -113,10 +115,10 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     pub fn state(&mut self) -> PortState {
         let mut noted = Noted(Vec::new());
         self.visit_contracts(&mut noted);
-        PortState { counters: self.datapath.counters, busy_until: self.datapath.busy_until, contracts: noted.0 }
+        PortState { counters: self.datapath.counters, clock: self.clock, busy_until: self.datapath.busy_until, contracts: noted.0 }
     }
 
-    /// Goes on at `now` where a port of the same policy was. This port is new. Packets come in the order in which they joined their queues, with the key
+    /// Goes on where a port of the same policy was. This port is new, and `now` is not before that. Packets come in the order in which they joined their queues, with the key
     /// of [`Classifier::key`](crate::classifier::Classifier::key).
     ///
     /// # Errors
@@ -127,15 +129,17 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         state: &PortState,
         packets: impl IntoIterator<Item = (Packet<P>, Option<FlowKey>)>,
     ) -> Result<(), ContinueError> {
-        self.clock = now;
         let mut restored = Restored { left: state.contracts.iter(), now, is_wrong: false };
         self.visit_contracts(&mut restored);
         if restored.is_wrong || restored.left.len() > 0 {
             return Err(ContinueError::Contracts);
         }
         self.policers.iter_mut().flatten().for_each(|policer| policer.refresh(now));
-        self.scheduler.refresh(now);
-        self.next_refresh = now + SERIAL_HORIZON;
+        // What was due and could not be sent is still due.
+        let clock = state.clock.later(now - SERIAL_HORIZON).earlier(now);
+        self.scheduler.refresh(clock);
+        self.clock = clock;
+        self.next_refresh = clock + SERIAL_HORIZON;
         for (mut packet, key) in packets {
             if let Some(key) = key.filter(|_| packet.flow.index() < self.classifier.flows()) {
                 packet.flow = self.scheduler.assign(packet.flow, key);
@@ -146,9 +150,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             }
             let became_head = self.datapath.queues.push(packet);
             self.datapath.buffer.changed(Change::joined(&seen), self.datapath.queues.occupancy());
-            self.datapath.aqms.joined(now, seen.flow, seen.length, self.datapath.queues.occupancy());
+            self.datapath.aqms.joined(clock, seen.flow, seen.length, self.datapath.queues.occupancy());
             if let Some(head) = became_head {
-                self.scheduler.activate(now, seen.flow, head);
+                self.scheduler.activate(clock, seen.flow, head);
             }
         }
         let occupancy = self.datapath.queues.occupancy();

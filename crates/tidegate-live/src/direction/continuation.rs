@@ -1,7 +1,7 @@
 //! A direction that goes on in another process: what it writes when it stands still, and a new one that reads that.
 //!
-//! In this order: incoming and outgoing interface; the receive ring; counters; the time of transmissions; the port's counters, the end of its transmission,
-//! the words of its contracts; the volumes of classes by name; the hits of rules; the queued packets in the order in which they came; the frames on the link.
+//! In this order: incoming and outgoing interface; the receive ring; counters; the time of transmissions, the instant up to which all due has been sent;
+//! the port's counters, its clock, the end of its transmission, the words of its contracts; the volumes of classes by name; the hits of rules; the queued packets in the order in which they came; the frames on the link.
 
 use super::Direction;
 use crate::counters::DirectionCounters;
@@ -13,7 +13,7 @@ use crate::take_over::{Inherited, Shown};
 use crate::watch::{Frame, StageObserver};
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::port::{Counters, PortState, Volume};
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_wire::{LinkType, parse};
 
 /// The bytes of a packet beside its message, of a class beside its name, and of a frame on the link.
@@ -70,8 +70,10 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         [late, duplicated].into_iter().for_each(|volume| writer.volume(volume));
         [self.busy as u64, (self.busy >> 64) as u64].into_iter().for_each(|number| writer.long(number));
 
-        let PortState { mut counters, busy_until, contracts } = self.port.state();
+        writer.long(self.served_until.picoseconds());
+        let PortState { mut counters, clock, busy_until, contracts } = self.port.state();
         port_volumes(&mut counters).for_each(|volume| writer.volume(*volume));
+        writer.long(clock.picoseconds());
         writer.long(busy_until.picoseconds());
         writer.short(contracts.len() as u32);
         contracts.into_iter().for_each(|word| writer.long(word));
@@ -123,14 +125,16 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         for number in numbers(&mut counters) {
             *number = reader.long()?;
         }
-        counters.forgone = Duration::from_picoseconds(reader.long()?);
+        counters.forgone = Duration::from_picoseconds(reader.long()?.min(SERIAL_HORIZON.picoseconds()));
         let disturbed = [reader.volume()?, reader.volume()?];
         self.busy = u128::from(reader.long()?) | u128::from(reader.long()?) << 64;
 
+        let served_until = Time::from_picoseconds(reader.long()?);
         let mut state = PortState::default();
         for volume in port_volumes(&mut state.counters) {
             *volume = reader.volume()?;
         }
+        state.clock = Time::from_picoseconds(reader.long()?);
         state.busy_until = Time::from_picoseconds(reader.long()?);
         state.contracts = (0..reader.count(8)?).map(|_| reader.long()).collect::<Result<_, _>>()?;
 
@@ -186,7 +190,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         self.record.port.continue_classes(classes);
         (counters.receiving, counters.sending) = (self.counters.receiving, self.counters.sending);
         self.counters = counters;
-        self.served_until = now;
+        self.served_until = served_until.later(now - SERIAL_HORIZON).earlier(now);
         self.counters().check().map_err(|_| SnapshotError::Damaged("its counters do not add up"))?;
         // Last, because frames cannot be given back to a ring.
         self.receiver

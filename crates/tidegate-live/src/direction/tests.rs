@@ -2,13 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::io::{KernelCounters, Place, Received, SendError};
+use crate::io::{KernelCounters, Place, Received, RingForm, SendError};
 use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{DropReason, Flow, Packet};
@@ -24,6 +25,7 @@ use tidegate_wire::{checksum, segment::SuperFrameKind};
 mod acks;
 mod allocation;
 mod changes;
+mod continuation;
 mod disturbed;
 pub(crate) mod marked;
 mod probed;
@@ -97,6 +99,14 @@ impl Receive for Arrivals {
 
     fn kernel_counters(&self) -> KernelCounters {
         KernelCounters::default()
+    }
+
+    fn hand_over(&mut self) -> Option<(Option<OwnedFd>, RingForm)> {
+        Some((None, continuation::NO_RING))
+    }
+
+    fn take_over(&mut self, _ring: Option<OwnedFd>, _form: RingForm, _kernel: KernelCounters) -> std::io::Result<()> {
+        Ok(())
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
