@@ -29,8 +29,10 @@ use tidegate_scenario::{FileSet, Scenario, parse_policies};
 /// How long the old process waits for the new one to build its policies.
 const BUILDING: Duration = Duration::from_secs(600);
 
-/// How long the new process waits for an answer, and for the end of a process that empties its queues.
+/// How long either process waits for an answer.
 const ANSWER: Duration = Duration::from_secs(20);
+
+/// How long the new process waits for the end of one that empties its queues.
 const DRAINING: Duration = Duration::from_secs(120);
 
 /// How often a side that waits looks whether it is to stop.

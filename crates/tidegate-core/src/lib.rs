@@ -14,6 +14,7 @@
 //! | [`units`] | time, durations, rates and their fixed-point form, lengths on the wire |
 //! | [`packet`] | packets, flows, colours, reasons for a drop |
 //! | [`classifier`] | packet headers and the rules that name a packet's flow |
+//! | [`contract_state`] | the state of contracts as numbers, for a port that goes on in another process |
 //! | [`policer`] | is this packet within its contract |
 //! | [`buffer`] | may this packet stay |
 //! | [`scheduler`] | whose packet is next, and not before when |
@@ -50,6 +51,7 @@ pub mod admission;
 pub mod aqm;
 pub mod buffer;
 pub mod classifier;
+pub mod contract_state;
 pub mod dwcs;
 pub mod guard;
 pub mod observer;

@@ -11,8 +11,8 @@
 //! An operator describes what a policer enforces as a [`Contract`]; [`crate::registry::PolicerKind`] builds the policer of a given name
 //! from it. [`police_burst`] and [`police_burst_ahead`] ask many policers with one reading of the clock.
 
+use crate::contract_state::ContractState;
 use crate::packet::{Colour, Part};
-use crate::port::ContractState;
 use crate::units::Time;
 
 mod burst;

@@ -30,7 +30,7 @@ mod varying_rate;
 pub use accounting::{Counters, Unbalanced, Volume};
 pub use amendment::{AmendError, Amendment};
 pub use class_aqms::ClassAqms;
-pub use continuation::{ContinueError, ContractState, PortState};
+pub use continuation::{ContinueError, PortState};
 pub use datapath::{Next, Transmission};
 pub use places::Leaving;
 pub use transition::{Retired, Switched, Transition};

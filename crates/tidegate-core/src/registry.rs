@@ -9,9 +9,9 @@ use crate::buffer::{
     Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare, Partitioned,
 };
 use crate::classifier::FlowKey;
+use crate::contract_state::ContractState;
 use crate::packet::{Colour, DropReason, Flow, Head, Packet, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
-use crate::port::ContractState;
 use crate::queue::{Backlog, Marked};
 use crate::random::SplitMix64;
 use crate::scheduler::{

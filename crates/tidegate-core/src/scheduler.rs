@@ -20,9 +20,9 @@
 
 use crate::algorithm::{Algorithm, Role};
 use crate::classifier::FlowKey;
+use crate::contract_state::ContractState;
 use crate::dwcs::Request;
 use crate::packet::{Colour, Flow, Head};
-use crate::port::ContractState;
 use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate, Time};
 use alloc::vec::Vec;

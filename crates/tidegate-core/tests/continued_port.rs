@@ -1,4 +1,4 @@
-//! A port that goes on in another process: a new port of the same policy that gets its state and its packets sends and drops as the old one would have.
+//! A port that goes on in another process. A new port of the same policy that gets its state and its packets sends and drops as the old one would have.
 
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, Rule};

@@ -192,7 +192,7 @@ fn parts(bytes: &[u8]) -> Result<Vec<Vec<u8>>, SnapshotError> {
     Ok(directions)
 }
 
-/// A checksum of eight bytes at a time, against damage and not against intent: whoever can write a snapshot is the user of both processes.
+/// A checksum of eight bytes at a time, against damage and not against intent: what writes a snapshot has the user of both processes.
 struct Checksum(u64);
 
 impl Checksum {

@@ -9,8 +9,8 @@
 //! rings, whose memory is the kernel's, go to the new process with the frames in them: what arrives meanwhile waits there. The new process opens what it
 //! sends with. Interface locks go along. The clock is that of the machine, so instants keep their meaning.
 //!
-//! **Law.** One process carries at every instant. The old one goes on if the new one fails, or is silent for [`PATIENCE`], before it has asked to start; it
-//! ends once it has said yes, and the new one starts when it has heard that. Received = delivered + dropped + queued + in flight holds over both lives.
+//! **Law.** At most one process carries at every instant. The old one goes on if the new one fails, or is silent for [`PATIENCE`], before it has asked
+//! to start. It ends once it has said yes, and the new one starts when it has heard that. Received = delivered + dropped + queued + in flight holds over both lives.
 //!
 //! What does not go along, and begins anew: the turns of schedulers, AQMs, delay histograms, the heaviest flows, random losses of an emulated link,
 //! captures. AF_XDP sockets and end systems are not handed over: there the old process empties its queues first.
@@ -30,8 +30,11 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Verdict(AtomicU8);
 
+/// Verdict: none yet.
 const OPEN: u8 = 0;
+/// Verdict: they carry packets again.
 const GOES_ON: u8 = 1;
+/// Verdict: the successor carries.
 const ENDS: u8 = 2;
 
 impl Verdict {

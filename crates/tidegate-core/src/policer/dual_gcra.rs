@@ -13,8 +13,8 @@ use super::contract::{Conformance, Contract, ContractError, ContractField, Viola
 use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::Colour;
-use crate::port::ContractState;
 use crate::units::{Duration, Time, TimePerByte};
 
 /// Peak and sustained rate with coordinated update: a packet is charged to both buckets or to neither, unless the definition says one.

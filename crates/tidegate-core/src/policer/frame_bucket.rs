@@ -8,7 +8,7 @@
 //! **Deviations.** The level saturates at 2^62 ticks, which only an endless frame reaches.
 
 use super::contract::{Contract, ContractError, ContractField, Increment, TOO_SMALL};
-use crate::port::ContractState;
+use crate::contract_state::ContractState;
 use crate::units::{SERIAL_HORIZON, Time, TimePerByte};
 
 /// The highest level, in ticks.

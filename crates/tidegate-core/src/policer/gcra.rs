@@ -16,8 +16,8 @@
 use super::contract::{Contract, ContractError, ContractField, Increment, Violation};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::Colour;
-use crate::port::ContractState;
 use crate::units::{Duration, SERIAL_HORIZON, Time, TimePerByte};
 use core::hint::select_unpredictable;
 

@@ -16,8 +16,8 @@ use super::contract::{Contract, ContractError, ContractField, Violation};
 use super::frame_bucket::FrameBucket;
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::{Colour, Part};
-use crate::port::ContractState;
 use crate::units::Time;
 
 /// Tags frames beyond a minimum rate. One policer is for one flow: parts of different frames must not come in between.

@@ -16,8 +16,8 @@ use super::contract::{Conformance, Contract, ContractError, ContractField, Viola
 use super::frame_bucket::{FrameBucket, maximum_frame};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::{Colour, Part};
-use crate::port::ContractState;
 use crate::units::Time;
 
 /// Polices the cells and tags the frames of one flow: parts of different frames must not come in between.

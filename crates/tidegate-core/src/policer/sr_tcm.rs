@@ -15,8 +15,8 @@ use super::marker::{self, COMMITTED, MarkerTerms, SECOND, decide_by_excess};
 use super::twin_buckets::{Decisions, Row, TwinBuckets, decisions, positive_part};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::Colour;
-use crate::port::ContractState;
 use crate::units::Time;
 
 /// The marker of RFC 2697.

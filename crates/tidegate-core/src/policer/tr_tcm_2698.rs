@@ -13,8 +13,8 @@ use super::marker::{self, COMMITTED, MarkerTerms, SECOND};
 use super::twin_buckets::{Decision, Decisions, Row, TwinBuckets, decisions};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::Colour;
-use crate::port::ContractState;
 use crate::units::Time;
 
 /// The marker of RFC 2698.

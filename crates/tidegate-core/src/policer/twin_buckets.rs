@@ -14,7 +14,7 @@ mod decision;
 pub(super) use decision::{COLOURS, Decision, Decisions, Row, decisions};
 
 use super::contract::{ContractError, ContractField};
-use crate::port::ContractState;
+use crate::contract_state::ContractState;
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 use core::hint::select_unpredictable;
 

@@ -11,24 +11,13 @@ use super::accounting::Counters;
 use super::{Port, Volume};
 use crate::buffer::{BufferManager, Change};
 use crate::classifier::FlowKey;
+use crate::contract_state::ContractState;
 use crate::packet::{Flow, Packet};
 use crate::policer::Policer;
 use crate::scheduler::Scheduler;
 use crate::units::{SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 use core::fmt;
-
-/// Visits the state of contracts number by number: it reads each, or replaces it.
-pub trait ContractState {
-    /// An instant, past or to come.
-    fn instant(&mut self, time: &mut Time);
-    /// An instant that is not to come.
-    fn past(&mut self, time: &mut Time) {
-        self.instant(time);
-    }
-    /// A number, which is at most `most`.
-    fn number(&mut self, number: &mut u64, most: u64);
-}
 
 /// Notes the numbers.
 struct Noted(Vec<u64>);

@@ -33,8 +33,8 @@
 use super::tree_matches::{ROOT, visit_allowances};
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::classifier::FlowKey;
+use crate::contract_state::ContractState;
 use crate::packet::{Colour, Flow, Head};
-use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;

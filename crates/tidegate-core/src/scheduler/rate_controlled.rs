@@ -41,8 +41,8 @@
 
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::{Flow, Head};
-use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::{Allowance, refused};

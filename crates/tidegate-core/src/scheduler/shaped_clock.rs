@@ -5,8 +5,8 @@
 
 use super::exact_rate::ExactRate;
 use super::{FlowParameters, ServiceClass, Stamping};
+use crate::contract_state::ContractState;
 use crate::packet::Flow;
-use crate::port::ContractState;
 use crate::scheduler::{BuildError, Parameter, Setup};
 use crate::units::{Duration, Rate, SERIAL_HORIZON, Time};
 

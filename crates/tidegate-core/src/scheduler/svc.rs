@@ -28,8 +28,8 @@ use super::{
     BuildError, Calendar, Decision, EligibleList, FlowParameters, Kept, Parameter, Scheduler, Scheduling, ServiceClass, Setup, Stamping,
 };
 use crate::algorithm::Algorithm;
+use crate::contract_state::ContractState;
 use crate::packet::{Flow, Head};
-use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::units::{SERIAL_HORIZON, Time};
 use alloc::vec;

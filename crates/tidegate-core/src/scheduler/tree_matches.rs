@@ -1,8 +1,8 @@
 //! Which members of two trees are the same, where one takes over from the other. Members are the nodes of a tree and then its leaves.
 
 use super::{Kept, Scheduler, activate_in_order};
+use crate::contract_state::ContractState;
 use crate::packet::Head;
-use crate::port::ContractState;
 use crate::shaper::Allowance;
 use crate::units::Time;
 use alloc::vec;

@@ -27,9 +27,9 @@
 //! Times of packets are rounded up to a picosecond, and the burst's down. So the last packet of a burst that exactly fits may be due a few
 //! picoseconds late; [`ROUNDING`] keeps a dual bucket from ending the burst there.
 
+use crate::contract_state::ContractState;
 use crate::packet::Flow;
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};
-use crate::port::ContractState;
 use crate::units::{Duration, MAX_BYTES, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 

@@ -17,9 +17,9 @@
 //! head may leave, and otherwise on the waiting list.
 
 use super::{Allowance, ShapingContract};
+use crate::contract_state::ContractState;
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
-use crate::port::ContractState;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler};

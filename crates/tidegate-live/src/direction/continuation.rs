@@ -1,7 +1,14 @@
 //! A direction that goes on in another process: what it writes when it stands still, and a new one that reads that.
 //!
-//! In this order: incoming and outgoing interface; the receive ring; counters; the time of transmissions, the instant up to which all due has been sent;
-//! the port's counters, its clock, the end of its transmission, the words of its contracts; the volumes of classes by name; the hits of rules; the queued packets in the order in which they came; the frames on the link.
+//! | part | holds |
+//! |---|---|
+//! | ends | the incoming and the outgoing interface |
+//! | ring | the form of the receive ring, and the slot that is read next |
+//! | counters | volumes, numbers, what is late and came twice, the time of transmissions, the instant up to which all due has been sent |
+//! | port | its counters, its clock, the end of its transmission, the words of its contracts |
+//! | record | the volumes of classes by name, the hits of rules |
+//! | packets | in the order in which they came: queue, arrival, colour, part, code point, number, message |
+//! | link | the frames on it: due instant, whether lost or late, copies, message |
 
 use super::Direction;
 use crate::counters::DirectionCounters;
@@ -16,9 +23,11 @@ use tidegate_core::port::{Counters, PortState, Volume};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_wire::{LinkType, parse};
 
-/// The bytes of a packet beside its message, of a class beside its name, and of a frame on the link.
-const PACKET: usize = 31;
+/// The least bytes of a packet.
+const PACKET: usize = 27;
+/// The least bytes of a class: a length and its volumes.
 const CLASS: usize = 4 + 16 * (4 + DropReason::ALL.len());
+/// The least bytes of a frame on the link.
 const IN_FLIGHT: usize = 15;
 
 /// All volumes of a direction's counters that it keeps itself.
