@@ -127,6 +127,8 @@ impl Server {
     /// # Errors
     /// There is no such file any more.
     pub fn inherited(listener: OwnedFd, path: &Path) -> io::Result<Server> {
+        // Clients that ask the kernel who is there are told of this process from now on.
+        rustix::net::listen(&listener, 128)?;
         let file = fs::symlink_metadata(path)?;
         let identity = (file.dev(), file.ino());
         Ok(Server { listener: listener.into(), path: path.to_owned(), identity, is_left: AtomicBool::new(false) })

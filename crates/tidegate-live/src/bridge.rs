@@ -9,7 +9,7 @@ use crate::direction_thread::{self, DirectionThread, PreparedDirection};
 use crate::endpoint::Endpoint;
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
-use crate::interface_lock::InterfaceLock;
+use crate::interface_lock::{self, InterfaceLock};
 use crate::interface_warnings;
 use crate::io_mode::{self, Opened};
 use crate::live_outcome::{DirectionOutcome, LiveOutcome, Tick};
@@ -120,6 +120,7 @@ pub fn run_observed<O: StageObserver + Send>(
         back.take_over(to_a)?;
         locks = inherited;
         take_over.restored()?;
+        interface_lock::renew(&locks);
     }
     requests.keep_locks(locks);
 

@@ -67,6 +67,12 @@ impl InterfaceLock {
     }
 }
 
+/// Locks that another process has taken name this process from now on: the kernel keeps the one that said last that it listens.
+pub(crate) fn renew(locks: &[OwnedFd]) {
+    // Without memory for that they name the other one, and lock as before.
+    locks.iter().for_each(|lock| drop(rustix::net::listen(lock, 128)));
+}
+
 /// The process that listens at this address, if one does; its number is missing if it belongs to another namespace of processes.
 fn holder(address: &SocketAddr) -> Option<Option<u32>> {
     let stream = UnixStream::connect_addr(address).ok()?;

@@ -255,12 +255,15 @@ impl PortRecorder {
 
     /// Goes on where another record stood: classes of these names had these volumes, offered, sent, marked, marked CE, and dropped by reason.
     pub fn continue_classes(&mut self, volumes: Vec<(String, [Volume; 4 + DropReason::ALL.len()])>) {
-        let mut known: HashMap<String, usize> = self.classes.iter().enumerate().map(|(at, class)| (class.name.to_string(), at)).collect();
+        let mut next = 0;
         for (name, [offered, sent, marked, ce_marked, dropped @ ..]) in volumes {
-            let at = *known.entry(name).or_insert_with_key(|name| {
+            let found = |classes: &[ClassRecord]| classes.iter().position(|class| *class.name == *name);
+            // They come in the order of the policy; only classes that are gone are looked for from the start.
+            let at = found(&self.classes[next..]).map(|ahead| next + ahead).or_else(|| found(&self.classes[..next])).unwrap_or_else(|| {
                 self.classes.push(ClassRecord::new(name.as_str().into()));
                 self.classes.len() - 1
             });
+            next = at + 1;
             let course = self.classes[at].course(&mut self.active);
             (course.offered, course.sent, course.marked, course.ce_marked, course.dropped) = (offered, sent, marked, ce_marked, dropped);
         }

@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Duration;
 
 /// A second pair beside the first: a network of its own, on the same hosts.
-fn second_pair(topology: &Topology) {
+pub fn second_pair(topology: &Topology) {
     for (host, ends, address) in [(Place::Host1, ["tge", "tgf"], "10.78.0.1/24"), (Place::Host2, ["tgh", "tgg"], "10.78.0.2/24")] {
         topology.link(ends[0], host, ends[1]);
         topology.within(host, &format!("ip addr add {address} dev {}", ends[0]));

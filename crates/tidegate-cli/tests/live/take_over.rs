@@ -2,6 +2,8 @@
 
 use crate::command::{Ended, HOST2, Live, notes, pings_pass};
 use crate::control::{page, refused, said, told};
+use crate::interfaces::second_pair;
+use crate::raw::ping;
 use crate::topology::{Place, Topology, eventually};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -368,4 +370,68 @@ fn a_guarded_bridge_is_followed_by_a_guarded_bridge_and_metrics_go_on() {
     let ended = next.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(!notes(&ended.report()).is_empty());
+}
+
+/// A link of 150 ms: what is on it when the processes change leaves at its instant.
+#[test]
+fn frames_on_an_emulated_link_go_along() {
+    let bridge = Bridge::new();
+    fs::write(&bridge.policy, POLICY.replace("scheduler =", "link = { delay = \"150 ms\" }\nscheduler =")).unwrap();
+    let live = bridge.first("");
+    let steady = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(2)));
+    thread::sleep(Duration::from_millis(400));
+    let next = bridge.next(&bridge.policy, "");
+    let ended = followed(live);
+    assert!(notes(&ended.report()).contains("packets went with the link to the process that took over"), "{ended:?}");
+    thread::sleep(Duration::from_millis(400));
+    let (sent, received) = steady.end();
+    whole(sent, &received);
+    check_balance(&bridge.status());
+    drop(next);
+}
+
+#[test]
+fn all_pairs_of_a_process_are_taken_over_at_once_and_stay_locked() {
+    let bridge = Bridge::new();
+    let office = POLICY.replace("policy.access", "policy.office").replace("20 Mbit/s", "7 Mbit/s");
+    fs::write(&bridge.policy, format!("{POLICY}{office}")).unwrap();
+    second_pair(&bridge.topology);
+    let options = format!("--pair tgb,tgc=access --pair tgf,tgg=office,access --json --control {}", bridge.socket.display());
+    let start = |more: &str| Live::start_policy(&bridge.topology, &bridge.policy, &format!("{options} {more}"));
+    let mut live = start("");
+    live.log_until("carrying packets");
+    pings_pass(&bridge.topology);
+    let second = std::net::Ipv4Addr::new(10, 78, 0, 2).into();
+    let pings = || bridge.topology.call(Place::Host1, move || ping(second, 3).len());
+    eventually("the second pair carries pings", LIMIT, || pings() > 0);
+    let delivered = |status: &Value| -> Vec<u64> { (0..4).map(|way| packets(&status["directions"][way], "delivered")).collect() };
+    let before = delivered(&bridge.status());
+    let mut next = start("--take-over");
+    next.log_until("packets are carried on from process");
+    followed(live);
+    let status = bridge.status();
+    assert!(delivered(&status).iter().zip(&before).all(|(now, before)| now >= before && *before > 0), "{before:?}: {status}");
+    check_balance(&status);
+    pings_pass(&bridge.topology);
+    assert!(pings() > 0);
+    let rates: Vec<_> = (0..4).map(|way| status["directions"][way]["rate_bps"].as_u64().unwrap() / 1_000_000).collect();
+    assert_eq!(rates, [20, 20, 7, 20]);
+    let other = Live::start_policy(&bridge.topology, &bridge.policy, "--pair tgx,tgg=office").wait();
+    assert_ne!(other.code, Some(0), "{other:?}");
+    let ended = Live::start_policy(&bridge.topology, &bridge.policy, "--in tgf --out tgg --policy office").wait();
+    assert!(ended.code == Some(3) && ended.log.contains(&next.id().to_string()), "{ended:?}");
+}
+
+/// AF_XDP sockets are not handed over: the old process empties its queues, and the new one starts.
+#[test]
+fn a_process_with_af_xdp_sockets_empties_its_queues_first() {
+    let bridge = Bridge::new();
+    let live = bridge.first("--io xdp");
+    let mut next = bridge.process(&bridge.policy, "--take-over --io xdp");
+    next.log_until("empties its queues first and ends, because sockets of this kind are not handed over");
+    next.log_until("carrying packets through");
+    let ended = live.wait();
+    assert!(ended.code == Some(0) && ended.log.contains("the queues are emptied, and this process ends"), "{ended:?}");
+    pings_pass(&bridge.topology);
+    assert_eq!(bridge.status()["take_overs"], 0);
 }
