@@ -302,9 +302,9 @@ fn carry(
             None => _ = scope.spawn(move || serve(server, page_server)),
             Some(predecessor) => {
                 let count = pairs.len();
-                let path = arguments.control.as_deref();
+                let (path, stop) = (arguments.control.as_deref(), &stop);
                 scope.spawn(move || {
-                    let Ok((control, metrics)) = predecessor.take_over(count) else { return };
+                    let Ok((control, metrics)) = predecessor.take_over(count, stop) else { return };
                     service.carries();
                     let server = path.and_then(|path| Server::inherited(control, path).ok());
                     let is_wanted = arguments.metrics.is_some_and(|address| predecessor.serves(address));

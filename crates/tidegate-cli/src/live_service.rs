@@ -195,14 +195,14 @@ impl Service {
         }
     }
 
-    /// Applies the file anew, for this reason; unless only another one is of interest.
+    /// Applies the file anew, for this reason. If only another one is of interest, not one whose text runs, perhaps with edits.
     fn apply_anew(&self, why: &str, only_another: bool) {
         let (path, set) = &self.file;
         let set = lock(&self.state).reservations.carried(set.clone());
         let read = read_policies(path, &set).map_err(|problems| bad(problems.render(false)));
         let is_same = |files: &FileSet| {
             let Source { files: running, set: values } = &lock(&self.state).running.source;
-            (&running.text, &running.files, values) == (&files.text, &files.files, &set)
+            (&running.text, &running.files) == (&files.text, &files.files) && set.iter().all(|value| values.contains(value))
         };
         if only_another && read.as_ref().is_ok_and(|(_, files)| is_same(files)) {
             return;

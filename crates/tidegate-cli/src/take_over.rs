@@ -65,7 +65,11 @@ impl Predecessor {
         let failed = |what: &dyn std::fmt::Display| {
             Failure::Environment(format!("error: --take-over: {}: {what}", log::printable(&path.display().to_string())))
         };
-        let process = Peer::of(&stream).map_err(|error| failed(&error))?.process;
+        let Peer { process, user } = Peer::of(&stream).map_err(|error| failed(&error))?;
+        // What comes from there is carried with the rights of this process.
+        if user != 0 && user != geteuid().as_raw() {
+            return Err(failed(&format!("the process there belongs to user {user}\n  start this one as the same user")));
+        }
         stream.set_read_timeout(Some(ANSWER)).and_then(|()| stream.set_write_timeout(Some(ANSWER))).map_err(|error| failed(&error))?;
         let mut stream = BufReader::new(stream);
         // The process that the service manager started: a guardian, if there is one.
@@ -149,16 +153,19 @@ impl Predecessor {
     ///
     /// # Errors
     /// Why not: the old process then goes on.
-    pub fn take_over(&mut self, pairs: usize) -> Result<(OwnedFd, Option<OwnedFd>), String> {
-        let outcome = self.taken_over(pairs);
+    pub fn take_over(&mut self, pairs: usize, stop: &AtomicBool) -> Result<(OwnedFd, Option<OwnedFd>), String> {
+        let outcome = self.taken_over(pairs, stop);
         if let Err(why) = &outcome {
             self.progress.fail(why);
         }
         outcome
     }
 
-    fn taken_over(&mut self, pairs: usize) -> Result<(OwnedFd, Option<OwnedFd>), String> {
+    fn taken_over(&mut self, pairs: usize, stop: &AtomicBool) -> Result<(OwnedFd, Option<OwnedFd>), String> {
         self.progress.wait_until_prepared(pairs)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err("this process was told to stop".to_owned());
+        }
         let text = |error: io::Error| format!("the process that runs does not hand over: {error}");
         let stream = self.stream.get_mut();
         stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;

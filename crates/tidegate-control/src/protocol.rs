@@ -251,6 +251,8 @@ impl From<Result<Answer, Refusal>> for Answered {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
+// One is made for each request, and written at once.
+#[allow(clippy::large_enum_variant)]
 pub enum Answer {
     /// To [`Request::Status`].
     Status(Status),

@@ -69,8 +69,10 @@ impl InterfaceLock {
 
 /// Locks that another process has taken name this process from now on: the kernel keeps the one that said last that it listens.
 pub(crate) fn renew(locks: &[OwnedFd]) {
-    // Without memory for that they name the other one, and lock as before.
-    locks.iter().for_each(|lock| drop(rustix::net::listen(lock, 128)));
+    for lock in locks {
+        // Otherwise it names the other one, and locks as before.
+        let _is_renamed = rustix::net::listen(lock, 128);
+    }
 }
 
 /// The process that listens at this address, if one does; its number is missing if it belongs to another namespace of processes.

@@ -72,7 +72,7 @@ impl Service {
         self
     }
 
-    /// This process carries from now on; where its own file differs from what runs, that is applied as at a hang-up.
+    /// This process carries from now on. If its own file is another one than that which runs, it is applied as at a hang-up.
     pub fn carries(&self) {
         let mut state = lock(&self.state);
         state.carries_since = Instant::now();

@@ -11,7 +11,7 @@ use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
-const POLICY: &str = r#"
+pub const POLICY: &str = r#"
 include = ["plans.toml"]
 [policy.isp]
 kind = "subscribers"
@@ -19,9 +19,9 @@ down = "1 Gbit/s"
 up = "1 Gbit/s"
 subscribers = "list.csv"
 "#;
-const PLANS: &str = "[[policy.isp.plan]]\nname = \"plan\"\ndown = \"50 Mbit/s\"\nup = \"10 Mbit/s\"\n";
+pub const PLANS: &str = "[[policy.isp.plan]]\nname = \"plan\"\ndown = \"50 Mbit/s\"\nup = \"10 Mbit/s\"\n";
 
-fn list(subscribers: u32) -> String {
+pub fn list(subscribers: u32) -> String {
     let mut list = "id,addresses,plan\n".to_owned();
     for number in 0..subscribers {
         let _infallible = writeln!(list, "house {number},10.77.{}.{},plan", number / 250, number % 250);

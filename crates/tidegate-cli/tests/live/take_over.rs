@@ -4,6 +4,7 @@ use crate::command::{Ended, HOST2, Live, notes, pings_pass};
 use crate::control::{page, refused, said, told};
 use crate::interfaces::second_pair;
 use crate::raw::ping;
+use crate::subscribers::{self, PLANS};
 use crate::topology::{Place, Topology, eventually};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -434,4 +435,38 @@ fn a_process_with_af_xdp_sockets_empties_its_queues_first() {
     assert!(ended.code == Some(0) && ended.log.contains("the queues are emptied, and this process ends"), "{ended:?}");
     pings_pass(&bridge.topology);
     assert_eq!(bridge.status()["take_overs"], 0);
+}
+
+/// Thousands of contracts go along; how long they stand still is printed. `TIDEGATE_SUBSCRIBERS` says how many there are.
+#[test]
+fn thousands_of_subscribers_are_taken_over() {
+    let bridge = Bridge::new();
+    let count = std::env::var("TIDEGATE_SUBSCRIBERS").map_or(1500, |text| text.parse().expect("TIDEGATE_SUBSCRIBERS is a number"));
+    fs::write(&bridge.policy, subscribers::POLICY).unwrap();
+    fs::write(bridge.folder.path().join("list.csv"), subscribers::list(count)).unwrap();
+    fs::write(bridge.folder.path().join("plans.toml"), PLANS).unwrap();
+    let mut live = bridge.process(&bridge.policy, "");
+    live.log_within(Duration::from_secs(120), "carrying packets through");
+    pings_pass(&bridge.topology);
+    said(
+        &bridge.socket,
+        &[
+            "set",
+            "policy.isp.subscriber.house 7.plan=\"\"",
+            "policy.isp.subscriber.house 7.down=30 Mbit/s",
+            "policy.isp.subscriber.house 7.up=3 Mbit/s",
+        ],
+    );
+    let stream = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
+    let mut next = bridge.process(&bridge.policy, "--take-over");
+    next.log_within(Duration::from_secs(120), "packets are carried on from process");
+    followed(live);
+    // The edits are in no file, and stay because the file is the same.
+    let status = said(&bridge.socket, &["status"]);
+    assert!(status.contains("differs from the file: policy.isp.subscriber.house 7.up=3 Mbit/s"), "{status}");
+    assert!(said(&bridge.socket, &["why", "10.77.0.7"]).contains("3 Mbit/s"));
+    thread::sleep(Duration::from_millis(200));
+    let (sent, received) = stream.end();
+    whole(sent, &received);
+    check_balance(&bridge.status());
 }
