@@ -168,7 +168,8 @@ impl Predecessor {
         }
         let text = |error: io::Error| format!("the process that runs does not hand over: {error}");
         let stream = self.stream.get_mut();
-        stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;
+        // The old process ends the connection if this one takes too long.
+        stream.set_read_timeout(Some(ANSWER)).map_err(text)?;
         say(stream, &Step::Now).map_err(text)?;
         let mut descriptors = receive_descriptors(stream).map_err(text)?;
         let fixed = 2 + usize::from(self.offer.metrics.is_some());

@@ -116,8 +116,11 @@ pub fn run_observed<O: StageObserver + Send>(
     let mut back = PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), link_back, options, observer_b)?;
     if let Some((take_over, pair)) = take_over {
         let InheritedPair { directions: [to_b, to_a], locks: inherited } = take_over.prepared(pair)?;
-        there.take_over(to_b)?;
-        back.take_over(to_a)?;
+        thread::scope(|scope| {
+            let other = scope.spawn(|| back.take_over(to_a));
+            let one = there.take_over(to_b);
+            one.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })?;
         locks = inherited;
         take_over.restored()?;
         interface_lock::renew(&locks);
