@@ -11,6 +11,7 @@ mod bounds;
 mod capture_report;
 mod changes;
 mod check;
+mod compare;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod confinement;
 mod ctl;
@@ -56,6 +57,9 @@ mod signals;
 mod simulation_report;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod supervision;
+mod sweep;
+mod sweep_folder;
+mod sweep_table;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod take_over;
 
@@ -77,13 +81,17 @@ struct Cli {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken, a flow refused, or a gate failed; 2 bad input; 3 the machine lacks something (the message says what, \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken, a flow refused, a gate failed, or two results differ; 2 bad input; 3 the machine lacks something (the message says what, \
 and how to get it); 4 a packet took longer than is proven; 5 a measurement is unfit to judge a model by.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Simulate a scenario and report what every flow got
     Run(run::Arguments),
+    /// Simulate a scenario at many points: every value of some keys, in one table with intervals
+    Sweep(sweep::Arguments),
+    /// Compare two results: what differs, and whether it can be chance
+    Compare(compare::Arguments),
     /// Push a capture through a policy in virtual time
     Replay(replay::Arguments),
     /// Carry real packets between two network interfaces, in both directions
@@ -157,6 +165,8 @@ fn run(command: Command) -> Result<ExitCode, failure::Failure> {
     }
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         #[cfg(all(feature = "live", target_os = "linux"))]
         Command::Live(arguments) => live::run(&arguments),

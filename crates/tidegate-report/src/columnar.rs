@@ -16,7 +16,7 @@ use parquet::schema::types::Type;
 
 /// One column: a name and its values. `Optional` columns hold nulls.
 pub(crate) struct Column<'a> {
-    pub(crate) name: &'static str,
+    pub(crate) name: &'a str,
     pub(crate) values: Values<'a>,
 }
 

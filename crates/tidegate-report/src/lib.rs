@@ -30,6 +30,7 @@ mod capacity;
 mod capture;
 mod chart;
 mod columnar;
+mod comparison;
 mod decimate;
 mod error;
 pub mod figure;
@@ -39,6 +40,7 @@ mod html;
 mod idle_aqms;
 mod json;
 mod layout;
+mod measurements;
 mod model;
 mod output;
 mod packet_trace;
@@ -49,6 +51,7 @@ mod plot;
 mod quantity;
 mod queue_management;
 mod reproduction;
+mod sweep;
 mod table;
 mod unfinished;
 mod validate;
@@ -60,10 +63,12 @@ pub use capacity::{
     capacity_json, capacity_terminal, write_capacity,
 };
 pub use capture::{CaptureResult, UnseenPackets};
+pub use comparison::{ComparedFigure, Comparison, Likelihood, comparison_json, comparison_terminal, write_comparison};
 pub use error::{OutputError, ReportError};
 pub use folder::{OutputFolder, write_all};
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
+pub use measurements::{METRICS, Measurement, REPLICATIONS, parameter_is_number, read_measurements, shown_figure, write_point};
 pub use model::{
     CallResult, CellResult, ChangeDone, ChangeResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
     FlowResult, KernelResult, PortResult, PromiseResult, RefusalCount, ReplicationRow, Report, Run, Series, SeriesKind, TaggingResult,
@@ -78,6 +83,7 @@ pub use reproduction::{
     ExperimentResult, REPRODUCTION_SCHEMA, Reproduction, Tally, reproduction_html, reproduction_json, reproduction_terminal,
     write_reproduction,
 };
+pub use sweep::{SweepResult, SweepRow, SweptFigure, sweep_json, sweep_terminal, write_sweep};
 pub use table::{TerminalOptions, terminal};
 pub use unfinished::remove_unfinished;
 

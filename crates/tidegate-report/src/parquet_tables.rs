@@ -16,6 +16,7 @@
 use crate::bound::{BoundResult, PacketResult};
 use crate::columnar::{Column, Values};
 use crate::grid::total;
+use crate::measurements::METRICS;
 use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
 use crate::queue_management::SojournSummary;
 
@@ -257,12 +258,9 @@ fn drops(report: &Report) -> Vec<Column<'_>> {
 }
 
 /// What each replication measured by itself. The columns are named as those of the means over all of them.
-fn replications(report: &Report) -> Vec<Column<'_>> {
+pub(crate) fn replications(report: &Report) -> Vec<Column<'_>> {
     let rows = with_run(report, |run| &run.replications);
     let of: Vec<&ReplicationRow> = rows.iter().map(|(_, row)| *row).collect();
-    let number = |figure: &dyn Fn(&ReplicationRow) -> Option<f64>| Values::OptionalNumber(of.iter().map(|row| figure(row)).collect());
-    let delay = |index: usize| number(&|row: &ReplicationRow| row.delay_s.map(|delay| delay[index]));
-    let count = |index: usize| number(&|row: &ReplicationRow| row.segments.map(|counts| counts[index] as f64));
     let mut columns = vec![
         run_column(&rows),
         column("replication", Values::Count(of.iter().map(|row| row.replication.into()).collect())),
@@ -272,24 +270,12 @@ fn replications(report: &Report) -> Vec<Column<'_>> {
         column("name", Values::Text(of.iter().map(|row| row.name.as_str()).collect())),
     ];
     columns.extend(counted(of.iter().map(|row| row.volumes).collect()));
-    columns.extend([
-        column("throughput_bps", Values::Number(of.iter().map(|row| row.throughput_bps).collect())),
-        column("loss", number(&|row| row.loss)),
-        column("delay_mean_s", delay(0)),
-        column("delay_p50_s", delay(1)),
-        column("delay_p99_s", delay(2)),
-        column("delay_p999_s", delay(3)),
-        column("delay_max_s", delay(4)),
-        column("jitter_s", number(&|row| row.jitter_s)),
-        column("goodput_bps", number(&|row| row.goodput_bps)),
-        column("segments", count(0)),
-        column("retransmissions", count(1)),
-        column("timeouts", count(2)),
-        column("recoveries", count(3)),
-        column("utilisation", number(&|row| row.port.map(|port| port.0))),
-        column("occupancy_mean_bytes", number(&|row| row.port.map(|port| port.1))),
-        column("occupancy_max_bytes", number(&|row| row.port.map(|port| port.2 as f64))),
-    ]);
+    let figures: Vec<_> = of.iter().map(|row| row.figures()).collect();
+    columns.extend(METRICS.iter().enumerate().map(|(index, metric)| {
+        // Throughput is always there.
+        let throughput = || Values::Number(of.iter().map(|row| row.throughput_bps).collect());
+        column(metric, if index == 0 { throughput() } else { Values::OptionalNumber(figures.iter().map(|row| row[index]).collect()) })
+    }));
     columns
 }
 

@@ -70,6 +70,20 @@ macro_rules! named {
     )*};
 }
 
+/// Which values of the axes belong to one point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Design {
+    /// Every value of each axis with every value of the others; the last axis changes first.
+    #[default]
+    Grid,
+    /// The first values of all axes, the second ones, and so on.
+    Zipped,
+    /// Drawn so that every equal part of every axis has one point.
+    LatinHypercube,
+    /// Drawn independently.
+    Random,
+}
+
 /// When requests of calls come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CallArrivals {
@@ -257,6 +271,14 @@ impl Leaf for EcnName {
 }
 
 named! {
+    /// Which values of the axes of a sweep belong to one point.
+    DesignName(Design), "design of a sweep", "a design of sweeps" {
+        "grid" => Design::Grid, "every value of each axis with every value of the others";
+        "zipped" => Design::Zipped, "the first values of all axes, the second ones, and so on";
+        "latin-hypercube" => Design::LatinHypercube, "`points` are drawn, one in every equal part of every axis";
+        "random" => Design::Random, "`points` are drawn independently";
+    }
+
     /// How a trace of rates is written.
     TraceFormatName(TraceFormat), "format of a trace", "a format of traces" {
         "rates" => TraceFormat::Rates, "each line has an instant in seconds and a rate in bits per second, which holds until the next line; 0 is an outage";

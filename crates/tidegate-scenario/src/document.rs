@@ -7,6 +7,7 @@ use crate::choice::{
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
+use crate::sweep::SweepTable;
 use crate::units::{Limit, Ratio};
 use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Title, Whole};
 use schemars::JsonSchema;
@@ -72,6 +73,8 @@ pub struct File {
     pub link: Vec<Block<LinkTable>>,
     /// The flows: sources of packets and their paths.
     pub flow: Vec<Block<FlowTable>>,
+    /// What `tidegate sweep` varies.
+    pub sweep: Option<Block<SweepTable>>,
 }
 
 /// How long and how often to simulate.

@@ -18,6 +18,7 @@
 //! | [`admit`] | whether a further flow can be proven its promise, and what it could have instead |
 //! | [`plan`] | values of free keys with which every promise is proven |
 //! | [`machine`] | machine files: a machine that forwards frames, its flows, and a question |
+//! | [`sweep`] | values for several keys of a file: grids, lists, draws |
 //! | [`units`] | quantities, read and printed |
 //! | [`bounds`] | bounds of every flow and queue; guaranteed rates and longest gaps of every port |
 //! | [`guarantee`] | guaranteed rates, or the reason why there is none |
@@ -64,6 +65,7 @@ pub mod proven;
 pub mod scenario;
 pub mod simulation;
 pub mod summary;
+pub mod sweep;
 pub mod units;
 
 mod added_flow;

@@ -19,6 +19,7 @@ use crate::rows::RowEdit;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
+use crate::sweep::{Sweep, SweepTable};
 use crate::templates;
 use crate::text::read_text;
 use crate::texts::{Lists, Texts};
@@ -54,6 +55,8 @@ pub struct Scenario {
     pub warnings: Option<Problems>,
     /// The captures that its sources read, by name, and the records left out of each.
     pub accounts: Vec<(String, Account)>,
+    /// What a sweep varies, if the file says so.
+    pub sweep: Option<Sweep>,
 }
 
 impl Scenario {
@@ -394,6 +397,7 @@ impl<'i> Loader<'_, 'i> {
             captures: Vec::new(),
             warnings: None,
             accounts: Vec::new(),
+            sweep: file.sweep.as_ref().map(|table| SweepTable::read(table, self.findings)),
         })
     }
 

@@ -86,6 +86,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`source` of a flow", "SourceTable"),
     ("`packet_mix` of a source", "MixTable"),
     ("`header` of a flow", "HeaderTable"),
+    ("`[sweep]`", "SweepTable"),
 ];
 
 const MACHINE_SECTIONS: &[(&str, &str)] = &[

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub struct Control<'a> {
     /// The number of threads; `None` for one per core. There are never more than replications.
     pub threads: Option<NonZeroUsize>,
+    /// The replications before the first one, which were simulated already: with 5 the next has the random streams of the sixth.
+    pub first_replication: u32,
     /// Called now and then with the fraction that is done, from 0 to 1 and never decreasing, by one thread at a time.
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
     /// Ends the simulation soon after it becomes true.
@@ -49,18 +51,19 @@ pub fn run_with_changes(
     let count = experiment.replications;
     let cores = control.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let progress = Progress::new(control, count);
-    let next = AtomicU32::new(0);
+    let next = AtomicU32::new(control.first_replication);
+    let end = control.first_replication.saturating_add(count);
     let work = || {
         let mut done = Vec::new();
         loop {
             let replication = next.fetch_add(1, Ordering::Relaxed);
-            if replication >= count {
+            if replication >= end {
                 return done;
             }
             let tracer = control.tracer.filter(|_| replication == 0);
             let result = Simulation::new(network, experiment, &course, replication, tracer).run(&mut |part| progress.at(replication, part));
             if result.is_err() {
-                next.store(count, Ordering::Relaxed);
+                next.store(end, Ordering::Relaxed);
                 progress.failed.store(true, Ordering::Relaxed);
             }
             done.push((replication, result));
@@ -116,7 +119,7 @@ impl<'a> Progress<'a> {
             // A poisoned lock means that the caller's function panicked; the numbers are still valid.
             let mut guard = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (parts, last) = &mut *guard;
-            parts[replication as usize] = part;
+            parts[(replication - self.control.first_replication) as usize] = part;
             let done = parts.iter().sum::<f64>() / parts.len() as f64;
             if done > *last {
                 *last = done;

@@ -7,11 +7,13 @@
 //! | [`port`] | one port and its classes in one replication |
 //! | [`tcp`] | one TCP connection in one replication |
 //! | [`estimate`] | a mean over replications with its confidence interval |
+//! | [`difference`] | the difference of two means with its interval, and whether it can be chance |
 //! | [`outcome`] | all replications together |
 //!
 //! **Warm-up.** Counters, delays and means start at the end of the warm-up; time series include it. A delivery counts at the instant at which the
 //! last bit reaches the sink, everything else at its instant at the port.
 
+pub mod difference;
 pub mod estimate;
 pub mod flow;
 pub mod outcome;
@@ -19,6 +21,7 @@ pub mod port;
 pub mod tcp;
 pub mod time_weighted;
 
+pub use difference::{Difference, adjusted};
 pub use estimate::Estimate;
 pub use flow::{FlowStatistics, LongestDelay, Tagged};
 pub use outcome::{

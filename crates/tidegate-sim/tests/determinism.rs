@@ -132,7 +132,7 @@ fn a_longer_experiment_continues_a_shorter_one() {
 fn progress_rises_to_one_and_has_no_bearing_on_the_outcome() {
     let seen = Mutex::new(Vec::new());
     let note = |done: f64| seen.lock().unwrap().push(done);
-    let control = Control { threads: NonZeroUsize::new(3), progress: Some(&note), cancel: None };
+    let control = Control { threads: NonZeroUsize::new(3), progress: Some(&note), ..Control::default() };
     let network = network();
     let watched = run(&network, &experiment(1), &control).unwrap();
     assert_eq!(bytes(&watched), bytes(&outcome(&network, 1, 1)));
@@ -147,8 +147,20 @@ fn cancelling_ends_a_simulation_that_would_take_hours() {
     let stop = |_: f64| cancel.store(true, Ordering::Relaxed);
     let network = network();
     let endless = Experiment { duration: Duration::from_seconds(1_000_000), replications: 4, sample_interval: None, ..experiment(1) };
-    let control = Control { threads: NonZeroUsize::new(2), progress: Some(&stop), cancel: Some(&cancel) };
+    let control = Control { threads: NonZeroUsize::new(2), progress: Some(&stop), cancel: Some(&cancel), ..Control::default() };
     assert_eq!(run(&network, &endless, &control), Err(SimulationError::Cancelled));
+}
+
+#[test]
+fn replications_in_two_parts_are_those_of_the_whole() {
+    let network = network();
+    let whole = run(&network, &Experiment { replications: 5, ..experiment(3) }, &Control::default()).unwrap();
+    let part = |first_replication, replications| {
+        let progress = |done: f64| assert!((0.0..=1.0).contains(&done));
+        let control = Control { first_replication, progress: Some(&progress), ..Control::default() };
+        run(&network, &Experiment { replications, ..experiment(3) }, &control).unwrap().replications
+    };
+    assert_eq!([part(0, 2), part(2, 3)].concat(), whole.replications);
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Estimate {
 }
 
 /// The 97.5 % quantile of Student's t.
-fn t_quantile(degrees: f64) -> f64 {
+pub(crate) fn t_quantile(degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 

@@ -1,0 +1,107 @@
+//! The table of a sweep: means, intervals and differences to the first point, from the tables of its points.
+
+use crate::failure::Failure;
+use crate::sweep::Plan;
+use crate::sweep_folder::part;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use tidegate_report::{METRICS, Measurement, SweepResult, SweepRow, SweptFigure};
+use tidegate_scenario::sweep::Design;
+use tidegate_scenario::units;
+use tidegate_sim::Estimate;
+use tidegate_sim::statistics::Difference;
+
+/// Reads the tables of all points.
+pub fn result(plan: &Plan<'_>, folder: &Path) -> Result<SweepResult, Failure> {
+    let mut rows = Vec::new();
+    let mut first: HashMap<(String, String, String), Vec<Measurement>> = HashMap::new();
+    for point in 1..=plan.points.len() {
+        let measurements = tidegate_report::read_measurements(&part(folder, point));
+        let measurements = measurements.map_err(|error| Failure::BadInput(format!("error: {error}; remove it to run the point again")))?;
+        let mut order: Vec<(String, String, String)> = Vec::new();
+        let mut subjects: HashMap<(String, String, String), Vec<Measurement>> = HashMap::new();
+        for row in measurements {
+            let subject = (row.run.clone(), row.scope.clone(), row.name.clone());
+            if !subjects.contains_key(&subject) {
+                order.push(subject.clone());
+            }
+            subjects.entry(subject).or_default().push(row);
+        }
+        for subject in order {
+            let own = &subjects[&subject];
+            let base = if point == 1 { None } else { first.get(&subject) };
+            let figures = std::array::from_fn(|metric| swept(own, base.map(Vec::as_slice), metric, plan.is_paired));
+            let (run, scope, name) = subject;
+            rows.push(SweepRow { point, run, scope, name, replications: own.len() as u64, figures });
+        }
+        if point == 1 {
+            first = subjects;
+        }
+    }
+    let (places, axis) = places(plan);
+    let curves = plan.points.iter().map(|values| curve(plan, values)).collect();
+    let paired =
+        if plan.is_paired { "taken replication by replication, which have the same random streams" } else { "those of independent means" };
+    let mut notes = vec![format!("Intervals are of 95 %, by Student's t. Differences to the first point are in table.parquet, {paired}.")];
+    if rows.iter().any(|row| row.replications < 2) {
+        notes.push("One replication has no interval.".to_owned());
+    }
+    Ok(SweepResult {
+        title: plan.title.clone(),
+        circumstances: plan.circumstances.clone(),
+        notes,
+        keys: plan.keys.clone(),
+        points: plan.points.clone(),
+        places,
+        axis,
+        curves,
+        shown: plan.shown.clone(),
+        rows,
+    })
+}
+
+fn swept(own: &[Measurement], base: Option<&[Measurement]>, metric: usize, is_paired: bool) -> Option<SweptFigure> {
+    let values = |rows: &[Measurement]| -> BTreeMap<u64, f64> {
+        rows.iter().filter_map(|row| Some((row.replication, row.figures[metric]?))).collect()
+    };
+    let own = values(own);
+    let list: Vec<f64> = own.values().copied().collect();
+    let estimate = |estimate: Estimate| tidegate_report::Estimate { mean: estimate.mean, half_width: estimate.half_width };
+    let mean = estimate(Estimate::of(&list)?);
+    let difference = base.and_then(|base| {
+        let base = values(base);
+        if is_paired {
+            let pairs: Vec<(f64, f64)> = base.iter().filter_map(|(replication, &value)| Some((value, *own.get(replication)?))).collect();
+            Difference::paired(&pairs)
+        } else {
+            Difference::unpaired(&base.into_values().collect::<Vec<_>>(), &list)
+        }
+    });
+    let difference = difference.map(|difference| tidegate_report::Estimate { mean: difference.mean, half_width: difference.half_width });
+    debug_assert!(metric < METRICS.len(), "metric {metric} of {}", METRICS.len());
+    Some(SweptFigure { mean, difference })
+}
+
+/// Where points are on the horizontal axis of plots: the value of the first key as a number, or else the number of the point.
+fn places(plan: &Plan<'_>) -> (Vec<f64>, String) {
+    let key = &plan.keys[0];
+    let values: Vec<&str> = plan.points.iter().map(|point| point[0].as_str()).collect();
+    let all = |number: &dyn Fn(&str) -> Option<f64>| values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>();
+    let kinds: [(&dyn Fn(&str) -> Option<f64>, &str); 4] = [
+        (&|value| value.parse().ok().filter(|number: &f64| number.is_finite()), ""),
+        (&|value| units::rate(value).ok().map(|rate| rate.bits_per_second() as f64), " (bit/s)"),
+        (&|value| units::duration(value).ok().map(|duration| duration.picoseconds() as f64 / 1e12), " (s)"),
+        (&|value| units::size(value).ok().map(|bytes| bytes as f64), " (bytes)"),
+    ];
+    let found = kinds.iter().find_map(|(number, unit)| Some((all(number)?, format!("{key}{unit}"))));
+    found.unwrap_or_else(|| ((1..=values.len()).map(|point| point as f64).collect(), format!("the number of the point, by {key}")))
+}
+
+/// In a grid, points with the same values of all axes but the first are one curve.
+fn curve(plan: &Plan<'_>, values: &[String]) -> String {
+    if plan.design != Design::Grid {
+        return String::new();
+    }
+    let others = plan.keys.iter().zip(values).skip(1);
+    others.map(|(key, value)| format!("{} {value}", key.rsplit('.').next().unwrap_or(key))).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,212 @@
+//! What single replications measured, as figures with names: written with every run and every point of a sweep, read back to compare them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+
+use crate::columnar::{self, Column, Values};
+use crate::error::{OutputError, ReportError};
+use crate::model::{ReplicationRow, Report};
+use crate::output::OutputFile;
+use crate::parquet_tables::replications;
+
+/// The table of replications in a folder of results.
+pub const REPLICATIONS: &str = "replications.parquet";
+
+/// The names of the figures, in the order of their columns; the unit is in the name.
+pub const METRICS: [&str; 16] = [
+    "throughput_bps",
+    "loss",
+    "delay_mean_s",
+    "delay_p50_s",
+    "delay_p99_s",
+    "delay_p999_s",
+    "delay_max_s",
+    "jitter_s",
+    "goodput_bps",
+    "segments",
+    "retransmissions",
+    "timeouts",
+    "recoveries",
+    "utilisation",
+    "occupancy_mean_bytes",
+    "occupancy_max_bytes",
+];
+
+impl ReplicationRow {
+    /// Its figures, in the order of [`METRICS`].
+    pub fn figures(&self) -> [Option<f64>; METRICS.len()] {
+        let delay = |index: usize| self.delay_s.map(|delay| delay[index]);
+        let count = |index: usize| self.segments.map(|counts| counts[index] as f64);
+        [
+            Some(self.throughput_bps),
+            self.loss,
+            delay(0),
+            delay(1),
+            delay(2),
+            delay(3),
+            delay(4),
+            self.jitter_s,
+            self.goodput_bps,
+            count(0),
+            count(1),
+            count(2),
+            count(3),
+            self.port.map(|port| port.0),
+            self.port.map(|port| port.1),
+            self.port.map(|port| port.2 as f64),
+        ]
+    }
+}
+
+/// One flow or port in one replication, as it was written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measurement {
+    /// The point of a sweep, from 1; 0 for a run.
+    pub point: u64,
+    /// The run, which is the variant's name.
+    pub run: String,
+    /// The number of the replication, from 1.
+    pub replication: u64,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// `flow` or `port`.
+    pub scope: String,
+    /// The flow's or the port's name.
+    pub name: String,
+    /// The figures, in the order of [`METRICS`].
+    pub figures: [Option<f64>; METRICS.len()],
+}
+
+/// Reads a table of replications. Columns that it does not know are ignored.
+///
+/// # Errors
+/// [`ReportError::Output`] if it cannot be read, is no such table, or lacks a column.
+pub fn read_measurements(path: &Path) -> Result<Vec<Measurement>, ReportError> {
+    let refused = |problem: String| ReportError::Output(OutputError::refused(path, problem));
+    let no_table = |error: parquet::errors::ParquetError| refused(format!("is no table of results: {error}"));
+    let file = File::open(path).map_err(|error| OutputError::system(path, "read", &error))?;
+    let reader = SerializedFileReader::new(file).map_err(no_table)?;
+    let names: Vec<String> = reader.metadata().file_metadata().schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
+    let place = |name: &str| {
+        let found = names.iter().position(|known| known == name);
+        found.ok_or_else(|| refused(format!("has no column `{name}`; name a folder that `tidegate run --out` or `tidegate sweep` wrote")))
+    };
+    let [run, scope, name] = ["run", "scope", "name"].map(place);
+    let (run, scope, name) = (run?, scope?, name?);
+    let (replication, seed) = (place("replication")?, place("seed")?);
+    let point = place("point").ok();
+    let figures = METRICS.map(|metric| place(metric).ok());
+    let mut rows = Vec::new();
+    for row in reader.get_row_iter(None).map_err(no_table)? {
+        let fields: Vec<Field> = row.map_err(no_table)?.into_columns().into_iter().map(|(_, field)| field).collect();
+        let text = |index: usize| if let Some(Field::Str(text)) = fields.get(index) { text.clone() } else { String::new() };
+        let number = |index: usize| if let Some(Field::ULong(number)) = fields.get(index) { *number } else { 0 };
+        let figure = |index: Option<usize>| match fields.get(index?) {
+            Some(Field::Double(value)) => Some(*value),
+            _ => None,
+        };
+        rows.push(Measurement {
+            point: point.map_or(0, number),
+            run: text(run),
+            replication: number(replication),
+            seed: number(seed),
+            scope: text(scope),
+            name: text(name),
+            figures: figures.map(figure),
+        });
+    }
+    Ok(rows)
+}
+
+/// The values of a parameter, one per point: numbers, if all are.
+pub fn parameter_is_number<'a>(mut values: impl Iterator<Item = &'a str>) -> bool {
+    values.all(|value| value.parse::<f64>().is_ok_and(f64::is_finite))
+}
+
+/// Writes what one point of a sweep measured: the table of replications, with the point's number and its parameters (key, value, whether the column is
+/// one of numbers) before it. The file comes to its place complete.
+///
+/// # Errors
+/// The system refuses.
+pub fn write_point(report: &Report, point: u64, parameters: &[(&str, &str, bool)], place: &Path) -> Result<(), ReportError> {
+    let mut columns = replications(report);
+    let rows = report.runs.iter().map(|run| run.replications.len()).sum();
+    let own = std::iter::once(Column { name: "point", values: Values::Count(vec![point; rows]) });
+    let parameters = parameters.iter().map(|&(name, value, is_number)| {
+        let values = match value.parse() {
+            Ok(number) if is_number => Values::Number(vec![number; rows]),
+            _ => Values::Text(vec![value; rows]),
+        };
+        Column { name, values }
+    });
+    columns.splice(0..0, own.chain(parameters));
+    write_table_file(&columns, place)
+}
+
+pub(crate) fn write_table_file(columns: &[Column<'_>], place: &Path) -> Result<(), ReportError> {
+    let failed = |source| ReportError::Parquet { path: place.to_owned(), source };
+    let mut sink = columnar::write(columns, BufWriter::new(OutputFile::create(place)?)).map_err(failed)?;
+    sink.flush().map_err(|error| OutputError::system(place, "written", &error))?;
+    let file = sink.into_inner().map_err(|error| OutputError::system(place, "written", error.error()))?;
+    Ok(file.finish()?)
+}
+
+/// A figure with the unit of its metric, such as "12.4 ms".
+pub fn shown_figure(metric: &str, value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "" };
+    let size = value.abs();
+    let text = match metric.rsplit('_').next() {
+        Some("bps") => crate::format_rate(size),
+        Some("s") => crate::format_time(size),
+        Some("bytes") => crate::format_bytes(size),
+        _ if metric == "loss" || metric == "utilisation" => crate::format_ratio(size),
+        _ => format!("{}", (size * 100.0).round() / 100.0),
+    };
+    format!("{sign}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample_report;
+
+    #[test]
+    fn a_point_is_read_back_as_it_was_measured() {
+        let mut report = sample_report();
+        report.seed = Some(7);
+        let flow =
+            ReplicationRow { replication: 3, name: "voice".into(), throughput_bps: 5.0, loss: Some(0.25), ..ReplicationRow::default() };
+        let port = ReplicationRow { replication: 3, is_port: true, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
+        let delayed = ReplicationRow { delay_s: Some([1.0, 2.0, 3.0, 4.0, 5.0]), ..flow.clone() };
+        report.runs[0].replications = vec![delayed.clone(), port.clone()];
+        report.runs[1].replications = vec![flow];
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("point.parquet");
+        write_point(&report, 4, &[("link.a.rate", "5 Mbit/s", false), ("policy.a.weight", "3", true)], &place).unwrap();
+        let rows = read_measurements(&place).unwrap();
+        assert_eq!(rows.len(), 3);
+        assert_eq!((rows[0].point, rows[0].replication, rows[0].seed), (4, 3, 7));
+        assert_eq!(rows[0].figures, delayed.figures());
+        assert_eq!((rows[1].scope.as_str(), rows[1].figures), ("port", port.figures()));
+        assert_eq!(rows[2].run, report.runs[1].name);
+        let names: Vec<String> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(names, ["point.parquet"], "nothing unfinished is left");
+        let whole = std::fs::read(&place).unwrap();
+        for length in [0, 3, whole.len() / 2, whole.len() - 1] {
+            std::fs::write(&place, &whole[..length]).unwrap();
+            assert!(read_measurements(&place).unwrap_err().to_string().contains("is no table of results"), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn figures_carry_their_units() {
+        assert_eq!(shown_figure("delay_p99_s", -0.0124), "−12.4 ms");
+        assert_eq!(shown_figure("timeouts", 2.5), "2.5");
+        assert!(parameter_is_number(["1", "2.5"].into_iter()) && !parameter_is_number(["1", "2 ms"].into_iter()));
+    }
+}

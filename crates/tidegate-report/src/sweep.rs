@@ -1,0 +1,318 @@
+//! The results of a sweep: one table with the parameters, means, intervals and differences to the first point; and a page with a plot per figure.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::columnar::{Column, Values};
+use crate::error::{OutputError, ReportError};
+use crate::figure::{Axis, Chart, Curve, Panel, Table};
+use crate::html::{self, escaped};
+use crate::measurements::{METRICS, parameter_is_number, shown_figure, write_table_file};
+use crate::model::Estimate;
+use crate::output::OutputFile;
+use crate::plain::{plain, unbroken, wrapped};
+use crate::plot::{Legend, Plots, line_chart};
+use crate::quantity::NO_BREAK_SPACE;
+use crate::table::{TerminalOptions, heading, render};
+
+/// Version of the layout of a sweep's JSON.
+const SWEEP_SCHEMA: u32 = 1;
+
+/// Points that a terminal shows, and curves of one plot.
+const POINTS_SHOWN: usize = 60;
+const CURVES_SHOWN: usize = 24;
+
+/// A sweep with all its points.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SweepResult {
+    /// The title of the scenario.
+    pub title: String,
+    /// What ran, one sentence.
+    pub circumstances: String,
+    /// Remarks, a sentence each.
+    pub notes: Vec<String>,
+    /// The keys of the axes.
+    pub keys: Vec<String>,
+    /// The values of each point, one per axis.
+    pub points: Vec<Vec<String>>,
+    /// The place of each point on the horizontal axis of plots.
+    pub places: Vec<f64>,
+    /// What the horizontal axis of plots shows, with its unit.
+    pub axis: String,
+    /// Which points are one curve: those with the same text.
+    pub curves: Vec<String>,
+    /// The figures that the terminal shows: a flow's or port's name, and the index of a metric.
+    pub shown: Vec<(String, usize)>,
+    /// One row per point, run, and flow or port.
+    pub rows: Vec<SweepRow>,
+}
+
+/// A flow or a port at one point.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SweepRow {
+    /// The number of the point, from 1.
+    pub point: usize,
+    /// The run, which is the variant's name.
+    pub run: String,
+    /// `flow` or `port`.
+    pub scope: String,
+    /// The flow's or the port's name.
+    pub name: String,
+    /// The replications.
+    pub replications: u64,
+    /// Mean and interval of every metric, and the difference to the first point.
+    #[serde(skip)]
+    pub figures: [Option<SweptFigure>; METRICS.len()],
+}
+
+/// A figure at one point.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct SweptFigure {
+    /// The mean over the replications.
+    pub mean: Estimate,
+    /// Its difference to the first point; `None` if that has no such figure.
+    pub difference: Option<Estimate>,
+}
+
+/// The sweep as text that ends with a line feed.
+pub fn sweep_terminal(sweep: &SweepResult, options: TerminalOptions) -> String {
+    let mut text = format!("{}{}", heading(&sweep.title, options), wrapped(&sweep.circumstances, options.width));
+    sweep.notes.iter().for_each(|note| text.push_str(&wrapped(&format!("note: {note}"), options.width)));
+    text.push('\n');
+    let mut table = table(sweep);
+    let left_out = table.rows.len().saturating_sub(POINTS_SHOWN);
+    table.rows.truncate(POINTS_SHOWN);
+    text.push_str(&render(&plain(&table), options));
+    if left_out > 0 {
+        let _infallible = writeln!(text, "– {left_out} more are in table.parquet");
+    }
+    text.replace(NO_BREAK_SPACE, " ")
+}
+
+/// One row per point and run, with the figures that are shown.
+fn table(sweep: &SweepResult) -> Table {
+    let mut runs: Vec<&str> = Vec::new();
+    for row in &sweep.rows {
+        if !runs.contains(&row.run.as_str()) {
+            runs.push(&row.run);
+        }
+    }
+    let mut head = vec!["point".to_owned()];
+    head.extend(sweep.keys.iter().cloned());
+    if runs.len() > 1 {
+        head.push("run".to_owned());
+    }
+    head.push("replications".to_owned());
+    head.extend(sweep.shown.iter().map(|(name, metric)| format!("{name} {}", METRICS[*metric])));
+    let mut rows = Vec::new();
+    for (index, values) in sweep.points.iter().enumerate() {
+        for run in &runs {
+            let own: Vec<&SweepRow> = sweep.rows.iter().filter(|row| row.point == index + 1 && row.run == *run).collect();
+            let mut cells = vec![(index + 1).to_string()];
+            cells.extend(values.iter().cloned());
+            if runs.len() > 1 {
+                cells.push((*run).to_owned());
+            }
+            cells.push(own.first().map_or(0, |row| row.replications).to_string());
+            cells.extend(sweep.shown.iter().map(|(name, metric)| {
+                let figure = own.iter().find(|row| row.name == *name).and_then(|row| row.figures[*metric]);
+                figure.map_or("–".to_owned(), |figure| {
+                    let width =
+                        figure.mean.half_width.map_or(String::new(), |width| format!(" ± {}", shown_figure(METRICS[*metric], width)));
+                    format!("{}{width}", shown_figure(METRICS[*metric], figure.mean.mean))
+                })
+            }));
+            rows.push(cells);
+        }
+    }
+    Table { title: "Points".to_owned(), head, rows }
+}
+
+/// The sweep as JSON, ending with a line feed.
+pub fn sweep_json(sweep: &SweepResult) -> String {
+    let rows: Vec<serde_json::Value> = sweep
+        .rows
+        .iter()
+        .map(|row| {
+            let mut value = serde_json::to_value(row).expect("the row has only string keys");
+            let parameters = sweep.keys.iter().zip(&sweep.points[row.point - 1]).map(|(key, value)| (key.clone(), value.clone().into()));
+            value["parameters"] = serde_json::Value::Object(parameters.collect());
+            for (metric, figure) in METRICS.iter().zip(&row.figures) {
+                value[*metric] = serde_json::to_value(figure).expect("the figure has only string keys");
+            }
+            value
+        })
+        .collect();
+    let summary = serde_json::json!({
+        "schema": SWEEP_SCHEMA,
+        "tidegate_version": env!("CARGO_PKG_VERSION"),
+        "title": sweep.title,
+        "notes": sweep.notes,
+        "rows": rows,
+    });
+    format!("{summary:#}\n")
+}
+
+/// Writes `table.parquet` and `report.html` into the folder of the sweep, each complete in one step. Returns their paths, the page last.
+///
+/// # Errors
+/// The file system refuses.
+pub fn write_sweep(sweep: &SweepResult, folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    let paths = ["table.parquet", "report.html"].map(|name| folder.join(name));
+    let names: Vec<[String; 4]> =
+        METRICS.iter().map(|metric| ["", "half_width", "difference", "difference_half_width"].map(|part| with(metric, part))).collect();
+    write_table_file(&columns(sweep, &names), &paths[0])?;
+    let mut file = OutputFile::create(&paths[1])?;
+    std::io::Write::write_all(&mut file, page(sweep).as_bytes()).map_err(|error| OutputError::system(&paths[1], "written", &error))?;
+    file.finish()?;
+    Ok(paths.to_vec())
+}
+
+/// The name of a metric with another part before its unit: `delay_p99_half_width_s`.
+fn with(metric: &str, part: &str) -> String {
+    match metric.rsplit_once('_') {
+        _ if part.is_empty() => metric.to_owned(),
+        Some((quantity, unit @ ("s" | "bps" | "bytes"))) => format!("{quantity}_{part}_{unit}"),
+        _ => format!("{metric}_{part}"),
+    }
+}
+
+fn columns<'a>(sweep: &'a SweepResult, names: &'a [[String; 4]]) -> Vec<Column<'a>> {
+    let rows = &sweep.rows;
+    let text = |name, value: fn(&SweepRow) -> &str| Column { name, values: Values::Text(rows.iter().map(value).collect()) };
+    let mut columns = vec![Column { name: "point", values: Values::Count(rows.iter().map(|row| row.point as u64).collect()) }];
+    for (axis, key) in sweep.keys.iter().enumerate() {
+        let values = rows.iter().map(|row| sweep.points[row.point - 1][axis].as_str());
+        let values = if parameter_is_number(sweep.points.iter().map(|point| point[axis].as_str())) {
+            Values::Number(values.filter_map(|value| value.parse().ok()).collect())
+        } else {
+            Values::Text(values.collect())
+        };
+        columns.push(Column { name: key, values });
+    }
+    columns.extend([text("run", |row| &row.run), text("scope", |row| &row.scope), text("name", |row| &row.name)]);
+    columns.push(Column { name: "replications", values: Values::Count(rows.iter().map(|row| row.replications).collect()) });
+    for (metric, names) in names.iter().enumerate() {
+        let figures: [fn(&SweptFigure) -> Option<f64>; 4] = [
+            |figure| Some(figure.mean.mean),
+            |figure| figure.mean.half_width,
+            |figure| figure.difference.map(|difference| difference.mean),
+            |figure| figure.difference.and_then(|difference| difference.half_width),
+        ];
+        columns.extend(names.iter().zip(figures).map(|(name, figure)| {
+            let values = rows.iter().map(|row| row.figures[metric].as_ref().and_then(figure)).collect();
+            Column { name, values: Values::OptionalNumber(values) }
+        }));
+    }
+    columns
+}
+
+/// The plot of one metric: one panel per run, one curve per flow or port, and per value of the further axes of a grid.
+fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
+    let mut panels: Vec<Panel> = Vec::new();
+    let mut left_out = 0;
+    let mut order: Vec<&SweepRow> = sweep.rows.iter().collect();
+    order.sort_by(|a, b| sweep.places[a.point - 1].total_cmp(&sweep.places[b.point - 1]));
+    for row in &sweep.rows {
+        if row.figures[metric].is_some() && !panels.iter().any(|panel| panel.name == row.run) {
+            panels.push(Panel::new(row.run.clone(), Vec::new()));
+        }
+    }
+    for row in order {
+        let Some(figure) = row.figures[metric] else { continue };
+        let Some(panel) = panels.iter_mut().find(|panel| panel.name == row.run) else { continue };
+        let group = &sweep.curves[row.point - 1];
+        let name = if group.is_empty() { row.name.clone() } else { format!("{}, {group}", row.name) };
+        let curve = match panel.curves.iter().position(|curve| curve.name == name) {
+            Some(curve) => curve,
+            None if panel.curves.len() == CURVES_SHOWN => {
+                left_out += 1;
+                continue;
+            }
+            None => {
+                panel.curves.push(Curve::new(name));
+                panel.curves.len() - 1
+            }
+        };
+        panel.curves[curve].push(sweep.places[row.point - 1], figure.mean.mean);
+    }
+    let (x, y) = (Axis::linear("first axis"), Axis::linear("mean"));
+    let chart = Chart::new(METRICS[metric], format!("{} over {}", METRICS[metric], sweep.axis), x, y, panels);
+    ((!chart.panels.is_empty()).then_some(chart), left_out)
+}
+
+fn page(sweep: &SweepResult) -> String {
+    let mut body =
+        format!("<header>\n<h1>{}</h1>\n<p class=\"circumstances\">{}</p>\n", escaped(&sweep.title), escaped(&sweep.circumstances));
+    sweep.notes.iter().for_each(|note| body.push_str(&format!("<p class=\"note\">{}</p>\n", escaped(note))));
+    body.push_str("</header>\n");
+    let (mut plots, mut legend) = (Plots::default(), Legend::default());
+    for metric in 0..METRICS.len() {
+        let (Some(chart), left_out) = chart(sweep, metric) else { continue };
+        let more = if left_out > 0 { format!("{left_out} points of further curves are in table.parquet.") } else { String::new() };
+        body.push_str(&html::section(chart.id, &escaped(&chart.title), &more));
+        plots.lines.push(line_chart(chart.id.to_owned(), &chart, &mut legend));
+    }
+    body.push_str("<section class=\"tables\">\n");
+    body.push_str(&html::table(&plain(&table(sweep)), "Points", &unbroken(&sweep.title)));
+    body.push_str("</section>\n");
+    html::document(&sweep.title, &body, env!("CARGO_PKG_VERSION"), &plots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> SweepResult {
+        let mut figures = [None; METRICS.len()];
+        figures[0] = Some(SweptFigure { mean: Estimate { mean: 5e5, half_width: Some(1e3) }, difference: None });
+        let row =
+            |point, run: &str| SweepRow { point, run: run.into(), scope: "flow".into(), name: "<voice>".into(), replications: 4, figures };
+        SweepResult {
+            title: "A <queue>".into(),
+            circumstances: "2 points".into(),
+            notes: vec!["A note.".into()],
+            keys: vec!["policy.line.rate".into(), "policy.line.weight".into()],
+            points: vec![vec!["2 Mbit/s".into(), "1".into()], vec!["1 Mbit/s".into(), "3".into()]],
+            places: vec![2e6, 1e6],
+            axis: "policy.line.rate (bit/s)".into(),
+            curves: vec![String::new(); 2],
+            shown: vec![("<voice>".into(), 0)],
+            rows: vec![row(1, "a"), row(1, "b"), row(2, "a"), row(2, "b")],
+        }
+    }
+
+    #[test]
+    fn every_point_and_run_has_a_row_with_its_parameters() {
+        let text = sweep_terminal(&sample(), TerminalOptions::default());
+        assert!(text.contains("1 Mbit/s") && text.contains("500 kbit/s ± 1.00 kbit/s"), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&sweep_json(&sample())).unwrap();
+        assert_eq!(json["rows"].as_array().unwrap().len(), 4);
+        assert_eq!(json["rows"][2]["parameters"]["policy.line.rate"], "1 Mbit/s");
+        assert_eq!(json["rows"][2]["throughput_bps"]["mean"]["mean"], 5e5);
+    }
+
+    #[test]
+    fn curves_run_to_the_right_and_the_page_is_safe() {
+        let (chart, left_out) = chart(&sample(), 0);
+        let chart = chart.unwrap();
+        assert_eq!((chart.panels.len(), left_out), (2, 0));
+        assert_eq!(chart.panels[0].curves[0].x, [1e6, 2e6]);
+        assert!(super::chart(&sample(), 1).0.is_none());
+        let folder = tempfile::tempdir().unwrap();
+        let paths = write_sweep(&sample(), folder.path()).unwrap();
+        let page = std::fs::read_to_string(&paths[1]).unwrap();
+        assert!(page.contains("id=\"throughput_bps\"") && !page.contains("<voice>") && !page.contains("https://"));
+        let names = |sweep: &SweepResult| {
+            let names: Vec<[String; 4]> = METRICS.iter().map(|metric| ["", "a", "b", "c"].map(|part| with(metric, part))).collect();
+            columns(sweep, &names).iter().map(|column| column.name.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&sample())[..4], ["point", "policy.line.rate", "policy.line.weight", "run"]);
+        assert_eq!(
+            (with("delay_p99_s", "half_width"), with("loss", "difference")),
+            ("delay_p99_half_width_s".into(), "loss_difference".into())
+        );
+    }
+}
