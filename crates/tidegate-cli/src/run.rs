@@ -12,14 +12,15 @@ use crate::queue_report::add_aqms;
 use crate::simulation_report::run_of;
 use clap::Args;
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use tidegate_core::units::Overhead;
 use tidegate_report::{Places, PromiseResult, Report, World};
 use tidegate_scenario::promise::Measured;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
-use tidegate_scenario::{PolicyChange, Simulation, Variant};
+use tidegate_scenario::{PolicyChange, Scenario, Simulation, Variant};
 use tidegate_sim::{Control, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
 
 /// What `tidegate run` takes.
@@ -49,20 +50,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = crate::check::load(&arguments.scenario, &arguments.set)?;
     let chosen = choose_variants(&scenario.variants, &arguments.variants, &scenario.source)?;
-    let mut simulations = Vec::new();
-    for variant in chosen {
-        let Some(simulation) = &variant.simulation else {
-            return Err(Failure::BadInput(format!(
-                "error: {} has nothing to simulate: it is a policy file; add [simulation], [[link]] and [[flow]], or use `tidegate replay` or \
-                 `tidegate live`",
-                scenario.source
-            )));
-        };
-        let mut simulation = simulation.clone();
-        simulation.experiment.seed = arguments.seed.unwrap_or(simulation.experiment.seed);
-        simulation.experiment.replications = arguments.replications.unwrap_or(simulation.experiment.replications);
-        simulations.push((variant, simulation));
-    }
+    let simulations = simulations_of(&scenario, &chosen, arguments.seed, arguments.replications)?;
 
     let mut inputs = vec![("the scenario", arguments.scenario.as_path())];
     inputs.extend(scenario.captures.iter().map(|capture| ("a capture of the scenario", capture.as_path())));
@@ -78,6 +66,72 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         )));
     }
 
+    let progress = Progress::new(1000, "simulating {wide_bar} {percent} %  {left}");
+    let at = |done: f64| progress.at((done * 1000.0) as u64);
+    let mut report = report_of(&scenario, &simulations, &at, None, trace.map(|path| (path, &arguments.trace)))?;
+    drop(progress);
+    let excesses = proven::note_excesses(&mut report);
+    let presented = destination.present(&report);
+    if excesses.is_empty() {
+        return presented;
+    }
+    let exceeded = proven::tell(&excesses, "file");
+    presented.map(|_| exceeded)
+}
+
+/// Simulates every variant of `scenario`, with another seed and number of replications if they are given.
+///
+/// `progress` is called with the fraction that is done, from 0 to 1. The simulation ends with an error soon after `cancel` becomes true.
+///
+/// # Errors
+/// [`Failure::BadInput`] if there is nothing to simulate, or the simulation refuses the network.
+pub fn simulate(
+    scenario: &Scenario,
+    seed: Option<u64>,
+    replications: Option<u32>,
+    progress: &(dyn Fn(f64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<Report, Failure> {
+    let variants: Vec<&Variant> = scenario.variants.iter().collect();
+    let simulations = simulations_of(scenario, &variants, seed, replications)?;
+    let mut report = report_of(scenario, &simulations, progress, Some(cancel), None)?;
+    proven::note_excesses(&mut report);
+    report.validate().map_err(|error| Failure::Defect(error.to_string()))?;
+    Ok(report)
+}
+
+/// What the variants simulate.
+fn simulations_of<'s>(
+    scenario: &Scenario,
+    variants: &[&'s Variant],
+    seed: Option<u64>,
+    replications: Option<u32>,
+) -> Result<Vec<(&'s Variant, Simulation)>, Failure> {
+    let mut simulations = Vec::new();
+    for &variant in variants {
+        let Some(simulation) = &variant.simulation else {
+            return Err(Failure::BadInput(format!(
+                "error: {} has nothing to simulate: it is a policy file; add [simulation], [[link]] and [[flow]], or use `tidegate replay` or \
+                 `tidegate live`",
+                scenario.source
+            )));
+        };
+        let mut simulation = simulation.clone();
+        simulation.experiment.seed = seed.unwrap_or(simulation.experiment.seed);
+        simulation.experiment.replications = replications.unwrap_or(simulation.experiment.replications);
+        simulations.push((variant, simulation));
+    }
+    Ok(simulations)
+}
+
+/// Simulates the variants one after the other.
+fn report_of(
+    scenario: &Scenario,
+    simulations: &[(&Variant, Simulation)],
+    progress: &(dyn Fn(f64) + Sync),
+    cancel: Option<&AtomicBool>,
+    trace: Option<(&Path, &packet_trace::Options)>,
+) -> Result<Report, Failure> {
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
     report.notes.extend(scenario.capture_notes());
@@ -93,16 +147,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     report.duration_s = first.duration.picoseconds() as f64 / 1e12;
     report.warm_up_s = first.warm_up.picoseconds() as f64 / 1e12;
 
-    let progress = Progress::new(1000 * simulations.len() as u64, "simulating {wide_bar} {percent} %  {left}");
     for (number, (variant, simulation)) in simulations.iter().enumerate() {
-        let at = |done: f64| progress.at(1000 * number as u64 + (done * 1000.0) as u64);
+        let at = |done: f64| progress((number as f64 + done) / simulations.len() as f64);
         let control = Control { progress: Some(&at), ..Control::default() };
         // Before the simulation, which it knows nothing of.
         let proof = Proof::of(variant);
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
-        let trace = trace.map(|path| arguments.trace.begin(path, simulation, &changes)).transpose()?;
+        let trace = trace.map(|(path, options)| options.begin(path, simulation, &changes)).transpose()?;
         let tracer = trace.as_ref().map(|trace| trace as &dyn Tracer);
-        let control = Control { tracer, cancel: trace.as_ref().map(|trace| &trace.has_failed), ..control };
+        let control = Control { tracer, cancel: trace.as_ref().map(|trace| &trace.has_failed).or(cancel), ..control };
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, &simulation.experiment, &control);
         // A trace that cannot be written ends the simulation, and says why.
         report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
@@ -128,14 +181,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         run.promises.extend(class_promises(variant, simulation, &outcome));
         report.runs.push(run);
     }
-    drop(progress);
-    let excesses = proven::note_excesses(&mut report);
-    let presented = destination.present(&report);
-    if excesses.is_empty() {
-        return presented;
-    }
-    let exceeded = proven::tell(&excesses, "file");
-    presented.map(|_| exceeded)
+    Ok(report)
 }
 
 /// What came late and twice over each link, in all replications.

@@ -1,4 +1,7 @@
-//! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
+//! The `tidegate` command as a library: one core in a simulation, in a replay and on live interfaces.
+//!
+//! [`run`] does what the command does with its arguments. [`simulate`] is `tidegate run` without a terminal. Only the process `tidegate` and the
+//! Python package use this crate.
 //!
 //! Without Linux, or without the feature `live`, there is everything but the last.
 // Some of what `live` shares with other commands is then used by none.
@@ -64,13 +67,12 @@ mod sweep_table;
 mod take_over;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_bench::huge_pages::HugePages;
 
-/// Puts tables of 16 MiB and more on huge pages.
-#[global_allocator]
-static ALLOCATOR: HugePages<{ 16 << 20 }> = HugePages;
+pub use failure::Failure;
+pub use run::simulate;
 
 /// A traffic manager that keeps its promises: it polices, buffers, schedules and shapes packets so that every flow gets the rate, delay
 /// and loss it was promised.
@@ -136,25 +138,30 @@ enum Command {
     },
 }
 
-fn main() -> ExitCode {
-    let result = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
+/// Runs the command with these arguments, the first of which is the program's name, and returns its exit code.
+///
+/// It arranges for signals and writes to the standard streams: the process is the command's from then on.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let result = match Cli::try_parse_from(arguments) {
+        Ok(cli) => run_command(cli.command),
         Err(answer) if answer.use_stderr() => {
             log::styled(&answer.render().to_string());
-            return ExitCode::from(2);
+            return 2;
         }
         Err(answer) => present::print(&answer.render().to_string()).map(|()| ExitCode::SUCCESS),
     };
-    match result {
+    let code = match result {
         Ok(code) => code,
         Err(failure) => {
             failure.tell();
             failure.code()
         }
-    }
+    };
+    // An exit code is opaque; every one of ours comes from a byte.
+    (0..=u8::MAX).find(|&byte| ExitCode::from(byte) == code).unwrap_or(u8::MAX)
 }
 
-fn run(command: Command) -> Result<ExitCode, failure::Failure> {
+fn run_command(command: Command) -> Result<ExitCode, failure::Failure> {
     // `live` arranges for signals itself, after it has given up rights that the thread for them must not keep; `ctl` may have a file to end.
     #[cfg(all(feature = "live", target_os = "linux"))]
     let ends_itself = matches!(command, Command::Live(_) | Command::Ctl(_));
