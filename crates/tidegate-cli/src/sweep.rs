@@ -8,7 +8,7 @@ use crate::present::{print, terminal_options};
 use crate::progress::Progress;
 use crate::simulation_report::run_of;
 use crate::sweep_folder::{POINTS, part};
-use crate::sweep_table;
+use crate::sweep_table::{Outline, result};
 use clap::Args;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -79,26 +79,13 @@ struct Until {
 }
 
 /// A sweep, ready to run.
-pub struct Plan<'a> {
+struct Plan<'a> {
     arguments: &'a Arguments,
-    /// The keys of the axes.
-    pub keys: Vec<String>,
-    /// The values of each point.
-    pub points: Vec<Vec<String>>,
-    /// The design.
-    pub design: Design,
+    outline: Outline,
     /// The seed of the first point.
-    pub seed: u64,
+    seed: u64,
     replications: u32,
     until: Option<Until>,
-    /// What the terminal shows.
-    pub shown: Vec<(String, usize)>,
-    /// Whether differences are taken replication by replication.
-    pub is_paired: bool,
-    /// The scenario's title and what runs.
-    pub title: String,
-    /// One sentence.
-    pub circumstances: String,
 }
 
 /// Replications before an interval is judged.
@@ -116,25 +103,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     std::fs::create_dir_all(folder.join(POINTS)).map_err(|error| Failure::file(folder, "written", &error))?;
     agree(folder, &plan.manifest(&scenario)?)?;
     let wanted = match arguments.point {
-        Some(point) if !(1..=plan.points.len()).contains(&point) => {
-            return Err(Failure::BadInput(format!("error: --point {point}: the sweep has points 1 to {}", plan.points.len())));
+        Some(point) if !(1..=plan.outline.points.len()).contains(&point) => {
+            return Err(Failure::BadInput(format!("error: --point {point}: the sweep has points 1 to {}", plan.outline.points.len())));
         }
         Some(point) => point..point + 1,
-        None => 1..plan.points.len() + 1,
+        None => 1..plan.outline.points.len() + 1,
     };
     let missing: Vec<usize> = wanted.filter(|&point| !part(folder, point).exists()).collect();
     plan.run(&missing)?;
     if let Some(point) = arguments.point {
-        crate::log::line(&format!("point {point} of {} is in {}", plan.points.len(), part(folder, point).display()));
+        crate::log::line(&format!("point {point} of {} is in {}", plan.outline.points.len(), part(folder, point).display()));
         return Ok(ExitCode::SUCCESS);
     }
-    let result = sweep_table::result(&plan, folder)?;
+    let swept = result(&plan.outline, folder)?;
     let text =
-        if arguments.json { tidegate_report::sweep_json(&result) } else { tidegate_report::sweep_terminal(&result, terminal_options()) };
+        if arguments.json { tidegate_report::sweep_json(&swept) } else { tidegate_report::sweep_terminal(&swept, terminal_options()) };
     print(&text)?;
-    let paths = tidegate_report::write_sweep(&result, folder).map_err(|error| written(&error))?;
+    let paths = tidegate_report::write_sweep(&swept, folder).map_err(|error| written(&error))?;
     if let Some(page) = paths.last() {
-        crate::log::line(&format!("{} of {} points were run; open {}", missing.len(), plan.points.len(), page.display()));
+        crate::log::line(&format!("{} of {} points were run; open {}", missing.len(), plan.outline.points.len(), page.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -197,19 +184,16 @@ impl<'a> Plan<'a> {
             if until.is_some() { "at most " } else { "" },
             experiment.duration.picoseconds() as f64 / 1e12,
         );
-        Ok(Plan {
-            arguments,
+        let outline = Outline {
+            title: scenario.title.clone(),
+            circumstances,
             keys: sweep.axes.iter().map(|axis| axis.key.clone()).collect(),
             points,
             design: sweep.design,
-            seed,
-            replications,
-            until,
             shown,
             is_paired: !arguments.independent,
-            title: scenario.title.clone(),
-            circumstances,
-        })
+        };
+        Ok(Plan { arguments, outline, seed, replications, until })
     }
 
     /// What every point is, and a hash of all texts and captures that results depend on: the same for every process that works on the sweep.
@@ -225,8 +209,8 @@ impl<'a> Plan<'a> {
             hash.bytes(&std::fs::read(capture).map_err(|error| Failure::file(capture, "read", &error))?);
         }
         let until = self.until.as_ref().map(|until| format!("{}.{}={}", until.name, METRICS[until.metric], until.part));
-        let points = self.points.iter().enumerate().map(|(index, values)| {
-            let values = self.keys.iter().zip(values).map(|(key, value)| (key.clone(), value.as_str().into()));
+        let points = self.outline.points.iter().enumerate().map(|(index, values)| {
+            let values = self.outline.keys.iter().zip(values).map(|(key, value)| (key.clone(), value.as_str().into()));
             serde_json::json!({ "point": index + 1, "values": serde_json::Map::from_iter(values) })
         });
         let manifest = serde_json::json!({
@@ -280,8 +264,8 @@ impl<'a> Plan<'a> {
 
     /// Runs a point and writes its table.
     fn point(&self, point: usize, control: &Control, progress: &(dyn Fn(f64) + Sync)) -> Result<(), Failure> {
-        let values = &self.points[point - 1];
-        let settings: Vec<String> = self.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
+        let values = &self.outline.points[point - 1];
+        let settings: Vec<String> = self.outline.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
         let changes = [&self.arguments.set[..], &settings].concat();
         let scenario = tidegate_scenario::load(&self.arguments.scenario, &changes);
         let scenario = scenario.map_err(|problems| Failure::Findings(crate::check::drawn(&problems)))?;
@@ -323,9 +307,15 @@ impl<'a> Plan<'a> {
                 break;
             }
         }
-        let is_number = |axis: usize| parameter_is_number(self.points.iter().map(|point| point[axis].as_str()));
-        let parameters: Vec<(&str, &str, bool)> =
-            self.keys.iter().zip(values).enumerate().map(|(axis, (key, value))| (key.as_str(), value.as_str(), is_number(axis))).collect();
+        let is_number = |axis: usize| parameter_is_number(self.outline.points.iter().map(|point| point[axis].as_str()));
+        let parameters: Vec<(&str, &str, bool)> = self
+            .outline
+            .keys
+            .iter()
+            .zip(values)
+            .enumerate()
+            .map(|(axis, (key, value))| (key.as_str(), value.as_str(), is_number(axis)))
+            .collect();
         write_point(&report, point as u64, &parameters, &part(&self.arguments.out, point)).map_err(|error| written(&error))
     }
 }
@@ -426,7 +416,7 @@ fn slurm_script(plan: &Plan<'_>) -> Result<String, Failure> {
         "#!/bin/bash\n#SBATCH --job-name=tidegate-sweep\n#SBATCH --array=1-{}\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=1\n\
          # Submit with sbatch. Tasks that fail may be submitted again; afterwards this makes the table, and runs what is still missing:\n\
          #   {command}\nset -eu\ncd {}\nexec {command} --jobs 1 --point \"${{SLURM_ARRAY_TASK_ID:?}}\"\n",
-        plan.points.len(),
+        plan.outline.points.len(),
         quoted(&folder.display().to_string()),
     ))
 }

@@ -1,7 +1,6 @@
 //! The table of a sweep: means, intervals and differences to the first point, from the tables of its points.
 
 use crate::failure::Failure;
-use crate::sweep::Plan;
 use crate::sweep_folder::part;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -11,11 +10,29 @@ use tidegate_scenario::units;
 use tidegate_sim::Estimate;
 use tidegate_sim::statistics::Difference;
 
+/// What a sweep varies, and how its results are shown.
+pub struct Outline {
+    /// The scenario's title.
+    pub title: String,
+    /// What runs, one sentence.
+    pub circumstances: String,
+    /// The keys of the axes.
+    pub keys: Vec<String>,
+    /// The values of each point.
+    pub points: Vec<Vec<String>>,
+    /// The design.
+    pub design: Design,
+    /// The figures on the terminal: a name, and the index of a metric.
+    pub shown: Vec<(String, usize)>,
+    /// Whether differences are taken replication by replication.
+    pub is_paired: bool,
+}
+
 /// Reads the tables of all points.
-pub fn result(plan: &Plan<'_>, folder: &Path) -> Result<SweepResult, Failure> {
+pub fn result(outline: &Outline, folder: &Path) -> Result<SweepResult, Failure> {
     let mut rows = Vec::new();
     let mut first: HashMap<(String, String, String), Vec<Measurement>> = HashMap::new();
-    for point in 1..=plan.points.len() {
+    for point in 1..=outline.points.len() {
         let measurements = tidegate_report::read_measurements(&part(folder, point));
         let measurements = measurements.map_err(|error| Failure::BadInput(format!("error: {error}; remove it to run the point again")))?;
         let mut order: Vec<(String, String, String)> = Vec::new();
@@ -30,7 +47,7 @@ pub fn result(plan: &Plan<'_>, folder: &Path) -> Result<SweepResult, Failure> {
         for subject in order {
             let own = &subjects[&subject];
             let base = if point == 1 { None } else { first.get(&subject) };
-            let figures = std::array::from_fn(|metric| swept(own, base.map(Vec::as_slice), metric, plan.is_paired));
+            let figures = std::array::from_fn(|metric| swept(own, base.map(Vec::as_slice), metric, outline.is_paired));
             let (run, scope, name) = subject;
             rows.push(SweepRow { point, run, scope, name, replications: own.len() as u64, figures });
         }
@@ -38,24 +55,27 @@ pub fn result(plan: &Plan<'_>, folder: &Path) -> Result<SweepResult, Failure> {
             first = subjects;
         }
     }
-    let (places, axis) = places(plan);
-    let curves = plan.points.iter().map(|values| curve(plan, values)).collect();
-    let paired =
-        if plan.is_paired { "taken replication by replication, which have the same random streams" } else { "those of independent means" };
+    let (places, axis) = places(outline);
+    let curves = outline.points.iter().map(|values| curve(outline, values)).collect();
+    let paired = if outline.is_paired {
+        "taken replication by replication, which have the same random streams"
+    } else {
+        "those of independent means"
+    };
     let mut notes = vec![format!("Intervals are of 95 %, by Student's t. Differences to the first point are in table.parquet, {paired}.")];
     if rows.iter().any(|row| row.replications < 2) {
         notes.push("One replication has no interval.".to_owned());
     }
     Ok(SweepResult {
-        title: plan.title.clone(),
-        circumstances: plan.circumstances.clone(),
+        title: outline.title.clone(),
+        circumstances: outline.circumstances.clone(),
         notes,
-        keys: plan.keys.clone(),
-        points: plan.points.clone(),
+        keys: outline.keys.clone(),
+        points: outline.points.clone(),
         places,
         axis,
         curves,
-        shown: plan.shown.clone(),
+        shown: outline.shown.clone(),
         rows,
     })
 }
@@ -83,9 +103,9 @@ fn swept(own: &[Measurement], base: Option<&[Measurement]>, metric: usize, is_pa
 }
 
 /// Where points are on the horizontal axis of plots: the value of the first key as a number, or else the number of the point.
-fn places(plan: &Plan<'_>) -> (Vec<f64>, String) {
-    let key = &plan.keys[0];
-    let values: Vec<&str> = plan.points.iter().map(|point| point[0].as_str()).collect();
+fn places(outline: &Outline) -> (Vec<f64>, String) {
+    let key = &outline.keys[0];
+    let values: Vec<&str> = outline.points.iter().map(|point| point[0].as_str()).collect();
     let all = |number: &dyn Fn(&str) -> Option<f64>| values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>();
     let kinds: [(&dyn Fn(&str) -> Option<f64>, &str); 4] = [
         (&|value| value.parse().ok().filter(|number: &f64| number.is_finite()), ""),
@@ -98,10 +118,10 @@ fn places(plan: &Plan<'_>) -> (Vec<f64>, String) {
 }
 
 /// In a grid, points with the same values of all axes but the first are one curve.
-fn curve(plan: &Plan<'_>, values: &[String]) -> String {
-    if plan.design != Design::Grid {
+fn curve(outline: &Outline, values: &[String]) -> String {
+    if outline.design != Design::Grid {
         return String::new();
     }
-    let others = plan.keys.iter().zip(values).skip(1);
+    let others = outline.keys.iter().zip(values).skip(1);
     others.map(|(key, value)| format!("{} {value}", key.rsplit('.').next().unwrap_or(key))).collect::<Vec<_>>().join(", ")
 }

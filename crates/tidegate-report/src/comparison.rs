@@ -9,7 +9,7 @@ use crate::error::ReportError;
 use crate::figure::Table;
 use crate::folder::OutputFolder;
 use crate::html::{self, escaped};
-use crate::measurements::shown_figure;
+use crate::metrics::shown_figure;
 use crate::plain::{plain, unbroken, wrapped};
 use crate::plot::Plots;
 use crate::quantity::{NO_BREAK_SPACE, format_count};

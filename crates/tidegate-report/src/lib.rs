@@ -41,6 +41,7 @@ mod idle_aqms;
 mod json;
 mod layout;
 mod measurements;
+mod metrics;
 mod model;
 mod output;
 mod packet_trace;
@@ -68,7 +69,8 @@ pub use error::{OutputError, ReportError};
 pub use folder::{OutputFolder, write_all};
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
-pub use measurements::{METRICS, Measurement, REPLICATIONS, parameter_is_number, read_measurements, shown_figure, write_point};
+pub use measurements::{Measurement, REPLICATIONS, parameter_is_number, read_measurements, write_point};
+pub use metrics::{METRICS, shown_figure};
 pub use model::{
     CallResult, CellResult, ChangeDone, ChangeResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
     FlowResult, KernelResult, PortResult, PromiseResult, RefusalCount, ReplicationRow, Report, Run, Series, SeriesKind, TaggingResult,

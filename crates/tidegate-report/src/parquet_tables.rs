@@ -16,7 +16,7 @@
 use crate::bound::{BoundResult, PacketResult};
 use crate::columnar::{Column, Values};
 use crate::grid::total;
-use crate::measurements::METRICS;
+use crate::metrics::METRICS;
 use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
 use crate::queue_management::SojournSummary;
 

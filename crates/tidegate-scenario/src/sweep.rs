@@ -1,8 +1,8 @@
 //! The points of a sweep: values for several keys of a file, in a grid, side by side or drawn at random.
 //!
-//! An axis is a key as `--set` names it, and its values: `link.access.rate=5 Mbit/s, 10 Mbit/s` lists them, `1..10 Mbit/s/4` takes four from a range
-//! in equal steps, and in equal ratios with ` log` at the end. Without a number of steps a range is drawn from. A Latin hypercube cuts every axis into as many
-//! equal parts as there are points and takes one value from each (M. McKay, R. Beckman, W. Conover, Technometrics 21(2), 1979).
+//! An axis is a key as `--set` names it, and its values. `link.access.rate=5 Mbit/s, 10 Mbit/s` lists them. `1..10 Mbit/s/4` takes four from a range in
+//! equal steps, and in equal ratios with ` log` at the end. Without a number of steps a range is drawn from. A Latin hypercube cuts every axis into
+//! equal parts, one per point, and takes one value from each (M. McKay, R. Beckman, W. Conover, Technometrics 21(2), 1979).
 
 pub use crate::choice::Design;
 use crate::choice::DesignName;

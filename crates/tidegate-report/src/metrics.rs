@@ -1,0 +1,63 @@
+//! The figures of single replications by name.
+
+use crate::model::ReplicationRow;
+
+/// The names of the figures, in the order of their columns; the unit is in the name.
+pub const METRICS: [&str; 16] = [
+    "throughput_bps",
+    "loss",
+    "delay_mean_s",
+    "delay_p50_s",
+    "delay_p99_s",
+    "delay_p999_s",
+    "delay_max_s",
+    "jitter_s",
+    "goodput_bps",
+    "segments",
+    "retransmissions",
+    "timeouts",
+    "recoveries",
+    "utilisation",
+    "occupancy_mean_bytes",
+    "occupancy_max_bytes",
+];
+
+impl ReplicationRow {
+    /// Its figures, in the order of [`METRICS`].
+    pub fn figures(&self) -> [Option<f64>; METRICS.len()] {
+        let delay = |index: usize| self.delay_s.map(|delay| delay[index]);
+        let count = |index: usize| self.segments.map(|counts| counts[index] as f64);
+        [
+            Some(self.throughput_bps),
+            self.loss,
+            delay(0),
+            delay(1),
+            delay(2),
+            delay(3),
+            delay(4),
+            self.jitter_s,
+            self.goodput_bps,
+            count(0),
+            count(1),
+            count(2),
+            count(3),
+            self.port.map(|port| port.0),
+            self.port.map(|port| port.1),
+            self.port.map(|port| port.2 as f64),
+        ]
+    }
+}
+
+/// A figure with the unit of its metric, such as "12.4 ms".
+pub fn shown_figure(metric: &str, value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "" };
+    let size = value.abs();
+    let text = match metric.rsplit('_').next() {
+        Some("bps") => crate::format_rate(size),
+        Some("s") => crate::format_time(size),
+        Some("bytes") => crate::format_bytes(size),
+        _ if metric == "loss" || metric == "utilisation" => crate::format_ratio(size),
+        _ => format!("{}", (size * 100.0).round() / 100.0),
+    };
+    format!("{sign}{text}")
+}
