@@ -102,18 +102,21 @@ fn swept(own: &[Measurement], base: Option<&[Measurement]>, metric: usize, is_pa
     Some(SweptFigure { mean, difference })
 }
 
+/// A value of an axis as a number, if it is of this kind.
+type Reading = fn(&str) -> Option<f64>;
+
 /// Where points are on the horizontal axis of plots: the value of the first key as a number, or else the number of the point.
 fn places(outline: &Outline) -> (Vec<f64>, String) {
     let key = &outline.keys[0];
     let values: Vec<&str> = outline.points.iter().map(|point| point[0].as_str()).collect();
-    let all = |number: &dyn Fn(&str) -> Option<f64>| values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>();
-    let kinds: [(&dyn Fn(&str) -> Option<f64>, &str); 4] = [
-        (&|value| value.parse().ok().filter(|number: &f64| number.is_finite()), ""),
-        (&|value| units::rate(value).ok().map(|rate| rate.bits_per_second() as f64), " (bit/s)"),
-        (&|value| units::duration(value).ok().map(|duration| duration.picoseconds() as f64 / 1e12), " (s)"),
-        (&|value| units::size(value).ok().map(|bytes| bytes as f64), " (bytes)"),
+    let all = |number: Reading| values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>();
+    let kinds: [(Reading, &str); 4] = [
+        (|value| value.parse().ok().filter(|number: &f64| number.is_finite()), ""),
+        (|value| units::rate(value).ok().map(|rate| rate.bits_per_second() as f64), " (bit/s)"),
+        (|value| units::duration(value).ok().map(|duration| duration.picoseconds() as f64 / 1e12), " (s)"),
+        (|value| units::size(value).ok().map(|bytes| bytes as f64), " (bytes)"),
     ];
-    let found = kinds.iter().find_map(|(number, unit)| Some((all(number)?, format!("{key}{unit}"))));
+    let found = kinds.into_iter().find_map(|(number, unit)| Some((all(number)?, format!("{key}{unit}"))));
     found.unwrap_or_else(|| ((1..=values.len()).map(|point| point as f64).collect(), format!("the number of the point, by {key}")))
 }
 
