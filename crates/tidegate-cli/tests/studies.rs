@@ -124,6 +124,20 @@ fn a_sweep_measures_what_runs_would() {
 }
 
 #[test]
+fn batches_of_replications_are_those_of_one_run() {
+    let folder = folder();
+    let count = ["--replications", "12"];
+    let watched = ["sweep", "queue.toml", "--out", "s", "--axis", "policy.line.rate=1 Mbit/s", "--until", "data.delay_p99_s=0.1%"];
+    expect(0, folder.path(), &[&watched[..], &count].concat());
+    expect(0, folder.path(), &[&["run", "queue.toml", "--out", "r"], &count[..]].concat());
+    let json = expect(0, folder.path(), &["compare", "r", "s/points/point-00001.parquet", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for figure in json["figures"].as_array().unwrap() {
+        assert_eq!((&figure["replications"], &figure["likelihood"]), (&12.into(), &"same".into()), "{figure}");
+    }
+}
+
+#[test]
 fn a_sweep_runs_what_is_missing_and_refuses_another_one() {
     let folder = folder();
     expect(0, folder.path(), &sweep(&[]));
