@@ -215,7 +215,7 @@ pub(super) fn rule_of(mask: &WideKey, values: &WideKey) -> Rule {
         let length = (mask[word].count_ones() + mask[word + 1].count_ones()) as u8;
         let address = u128::from(values[word]) | u128::from(values[word + 1]) << 64;
         let is_v4 = mask[4] & IS_V4 > 0;
-        (length > 0).then(|| if is_v4 { Prefix::V4 { address: address as u32, length } } else { Prefix::V6 { address, length } })
+        (length > 0).then_some(if is_v4 { Prefix::V4 { address: address as u32, length } } else { Prefix::V6 { address, length } })
     };
     let port = |shift: u32| field(4, 0xFFFF, shift).map(|port| PortRange::one(port as u16));
     let flags = asks(8, HAS_TCP_FLAGS).map(|value| {
