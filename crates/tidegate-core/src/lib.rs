@@ -22,6 +22,7 @@
 //! | [`sharing`] | how an overloaded link is shared among priority classes |
 //! | [`admission`] | may this flow come in, and what is it promised |
 //! | [`guard`] | how a bus that is not divided fairly is shared among receive channels |
+//! | [`exchange`] | how workers share one link |
 //! | [`dwcs`] | Dynamic Window-Constrained Scheduling: the engines that decide |
 //! | [`ready`] | flows in the order of a key |
 //! | [`queue`] | per-flow queues and their occupancy |
@@ -53,6 +54,7 @@ pub mod buffer;
 pub mod classifier;
 pub mod contract_state;
 pub mod dwcs;
+pub mod exchange;
 pub mod guard;
 pub mod observer;
 pub mod packet;

@@ -4,6 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use tidegate_core::dwcs::{Request, Service};
+use tidegate_core::exchange::{Exchange, Report};
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, Setup};
@@ -93,4 +94,16 @@ fn flows_that_come_change_and_go_allocate_nothing() {
             assert_eq!(ALLOCATIONS.get() - before, 0, "{}, {:?}", kind.name(), std::mem::discriminant(&scheduler));
         }
     }
+}
+
+#[test]
+fn an_exchange_among_workers_allocates_nothing() {
+    let rate = megabits(1000);
+    let mut exchange = Exchange::new(Time::ZERO, rate, 4, Duration::from_microseconds(150), 1500).unwrap();
+    let reports = [1, 2, 0, 7].map(|weight| Report { sent: 4000, backlogged_weight: weight, passing_weight: 1, ..Report::default() });
+    let before = ALLOCATIONS.get();
+    for round in 1..100 {
+        exchange.exchange(Time::ZERO + Duration::from_microseconds(150 * round), &reports);
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }

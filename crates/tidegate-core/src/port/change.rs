@@ -8,7 +8,7 @@ use crate::packet::{DropReason, Flow};
 use crate::policer::Policer;
 use crate::registry::AnyPolicer;
 use crate::scheduler::{BuildError, FlowParameters, Scheduler};
-use crate::units::Time;
+use crate::units::{Duration, Rate, SERIAL_HORIZON, Time};
 
 impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// The parameters of `flow` are these from its next head on. A vacant place is filled with this call. A flow that is leaving stays; the
@@ -54,6 +54,19 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             self.scheduler.lost(now, flow, None);
             self.datapath.emptied(&mut self.scheduler, now, flow);
         }
+    }
+
+    /// The link has this rate from `now` on. A transmission that is under way goes on at the new rate: what is left of it takes that much less or more
+    /// time, rounded up, and at most [`SERIAL_HORIZON`]. Policers, shapers and schedulers keep their rates. A link whose rate varies keeps its steps.
+    pub fn change_link_rate(&mut self, now: Time, rate: Rate) {
+        let left = u128::from(self.datapath.busy_until.since(now).picoseconds());
+        if self.datapath.rates.is_none() && left > 0 {
+            let bits = left * u128::from(self.rate.bits_per_second());
+            let left = bits.div_ceil(u128::from(rate.bits_per_second())).min(u128::from(SERIAL_HORIZON.picoseconds()));
+            self.datapath.busy_until = now + Duration::from_picoseconds(left as u64);
+        }
+        self.rate = rate;
+        self.datapath.link = rate.time_per_byte();
     }
 
     /// The places from `first` on are vacant until [`Port::change_flow`] fills them. The scheduler was built with that capacity

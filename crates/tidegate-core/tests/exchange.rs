@@ -1,0 +1,343 @@
+//! Two to four workers share one link by the exchange, beside one port that has the whole link. Shares, the bound on bytes, conservation.
+
+use proptest::prelude::*;
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::classifier::{ClassRules, Classifier};
+use tidegate_core::exchange::{Exchange, ExchangeError, Report, WorkerMeter};
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::port::{Port, PortSetup};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
+
+const LONGEST: u32 = 1500;
+
+/// What a member offers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Load {
+    /// It is always backlogged.
+    Standing,
+    /// Packets at this part of the link's rate, in thousandths.
+    Rate(u64),
+    /// This many packets at once, again and again after so many microseconds.
+    Bursts(u32, u64),
+}
+
+/// A member below the root.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    worker: usize,
+    weight: u32,
+    length: u32,
+    load: Load,
+}
+
+fn member(worker: usize, weight: u32, load: Load) -> Member {
+    Member { worker, weight, length: LONGEST, load }
+}
+
+/// A port with all members, of which a worker uses its own.
+fn port(rate: Rate, members: &[Member]) -> Port<()> {
+    let parameters: Vec<_> =
+        members.iter().map(|member| FlowParameters { weight: Some(member.weight), ..FlowParameters::default() }).collect();
+    let flows = members.len();
+    let limit = 400 * flows as u32;
+    let class = ClassRules { name: "all".into(), queues: flows as u32, rules: vec![] };
+    let buffer = BufferParameters { flows, packets: Some(limit), ..BufferParameters::default() };
+    let setup = PortSetup {
+        rate,
+        overhead: Overhead::None,
+        classifier: Classifier::new(vec![class], 0).unwrap(),
+        policers: vec![],
+        aqms: vec![],
+        seed: 0,
+        buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
+        scheduler: SchedulerKind::DeficitRoundRobin.build(&Setup::new(rate, LONGEST), &parameters).unwrap(),
+        packet_limit: limit,
+        longest_frame: LONGEST,
+        remarks: Default::default(),
+    };
+    Port::new(Time::ZERO, setup)
+}
+
+/// What was sent in a run.
+#[derive(Debug)]
+struct Outcome {
+    /// Bytes of each member through one port that has the whole link.
+    alone: Vec<u64>,
+    /// Bytes of each member through the workers.
+    shared: Vec<u64>,
+    /// The most bytes between two exchanges beyond what the link carries in that time.
+    excess: i128,
+    burst: u64,
+}
+
+impl Outcome {
+    /// The greatest difference between the two runs, as a part of what the member sent alone. Three packets may fall on either side of an end.
+    fn error(&self) -> f64 {
+        let part = |(&one, &other): (&u64, &u64)| one.abs_diff(other).saturating_sub(3 * u64::from(LONGEST)) as f64 / one.max(1) as f64;
+        self.alone.iter().zip(&self.shared).map(part).fold(0.0, f64::max)
+    }
+
+    fn sum(&self) -> u64 {
+        self.shared.iter().sum()
+    }
+}
+
+/// Sends what is due up to an instant, and returns its bytes.
+fn send(port: &mut Port<()>, to: Time, bytes: &mut [u64], observer: &mut impl Observer<()>) -> u64 {
+    let mut sent = 0;
+    port.advance(to, observer, |transmission| {
+        sent += u64::from(transmission.packet.length);
+        bytes[transmission.packet.flow.index()] += u64::from(transmission.packet.length);
+    });
+    sent
+}
+
+/// Runs the workers and the single port for this many exchanges. Bytes count from a tenth of the run on.
+fn run(rate: Rate, members: &[Member], workers: usize, interval: Duration, exchanges: u64) -> Outcome {
+    let mut alone = port(rate, members);
+    let mut exchange = Exchange::new(Time::ZERO, rate, workers, interval, LONGEST).unwrap();
+    let weights: Vec<u32> = members.iter().map(|member| member.weight).collect();
+    let own: Vec<u32> = (0..members.len() as u32).collect();
+    let mut parts: Vec<_> =
+        (0..workers).map(|worker| (port(exchange.granted()[worker], members), WorkerMeter::new(Overhead::None, &own, &weights))).collect();
+    let mut outcome = Outcome { alone: vec![0; members.len()], shared: vec![0; members.len()], excess: 0, burst: exchange.burst() };
+    let mut next: Vec<Time> = vec![Time::ZERO; members.len()];
+    let (mut level, mut lowest, mut total) = (0i128, 0i128, 0u64);
+    let backlog = 2 + 2 * (rate.bits_per_second() / 8 * (interval.picoseconds() / 1000) / 1_000_000_000 / 60).min(150) as u32;
+    for round in 0..exchanges {
+        if round == exchanges / 10 {
+            outcome.alone.fill(0);
+            outcome.shared.fill(0);
+        }
+        let begin = Time::ZERO + Duration::from_picoseconds(round * interval.picoseconds());
+        let end = begin + interval;
+        // The arrivals of the interval in the order of time; members that always stay backlogged are filled up at its begin.
+        let mut arrivals: Vec<(Time, usize)> = Vec::new();
+        for (index, member) in members.iter().enumerate() {
+            let (count, period) = match member.load {
+                Load::Standing => continue,
+                Load::Rate(part) => (1, u64::from(member.length) * 8 * 1_000_000_000 / (rate.bits_per_second() / 1_000_000 * part).max(1)),
+                Load::Bursts(count, microseconds) => (count, microseconds * 1_000_000),
+            };
+            while next[index].is_before(end) {
+                (0..count).for_each(|_| arrivals.push((next[index], index)));
+                next[index] += Duration::from_picoseconds(period);
+            }
+        }
+        arrivals.sort_by_key(|(time, index)| (time.picoseconds(), *index));
+        let refill = |port: &mut Port<()>, index: usize, meter: Option<&mut WorkerMeter>| {
+            let flow = Flow(index as u32);
+            let missing = backlog.saturating_sub(port.occupancy().flow_packets(flow));
+            match meter {
+                Some(meter) => (0..missing).for_each(|_| port.offer(begin, flow, members[index].length, Colour::Green, (), meter)),
+                None => (0..missing).for_each(|_| port.offer(begin, flow, members[index].length, Colour::Green, (), &mut ())),
+            }
+        };
+        let mut started = 0;
+        for (index, member) in members.iter().enumerate().filter(|(_, member)| member.load == Load::Standing) {
+            refill(&mut alone, index, None);
+            let (port, meter) = &mut parts[member.worker];
+            refill(port, index, Some(meter));
+        }
+        for (time, index) in arrivals {
+            let (flow, length) = (Flow(index as u32), members[index].length);
+            send(&mut alone, time, &mut outcome.alone, &mut ());
+            alone.offer(time, flow, length, Colour::Green, (), &mut ());
+            let (port, meter) = &mut parts[members[index].worker];
+            started += send(port, time, &mut outcome.shared, meter);
+            port.offer(time, flow, length, Colour::Green, (), meter);
+        }
+        send(&mut alone, end, &mut outcome.alone, &mut ());
+        for (port, meter) in &mut parts {
+            started += send(port, end, &mut outcome.shared, meter);
+            port.check().unwrap();
+        }
+        let reports: Vec<Report> = parts.iter_mut().map(|(_, meter)| meter.take_report()).collect();
+        assert_eq!(reports.iter().map(|report| report.sent).sum::<u64>(), started, "reports count every byte once");
+        // The greatest rise of what was sent beyond the link's rate, over all pairs of exchanges.
+        total += started;
+        level += i128::from(started) * 8_000_000_000_000 - i128::from(rate.bits_per_second()) * i128::from(interval.picoseconds());
+        lowest = lowest.min(level);
+        outcome.excess = outcome.excess.max((level - lowest) / 8_000_000_000_000);
+        let granted = exchange.exchange(end, &reports);
+        for ((port, _), &rate) in parts.iter_mut().zip(granted) {
+            port.change_link_rate(end, rate);
+        }
+    }
+    assert!(total > 0);
+    outcome
+}
+
+fn megabits(rate: u64) -> Rate {
+    Rate::new(rate * 1_000_000).unwrap()
+}
+
+const INTERVAL: Duration = Duration::from_microseconds(150);
+
+/// The loads by name, with members on two workers unless said otherwise.
+fn loads() -> Vec<(&'static str, usize, Vec<Member>)> {
+    use Load::{Bursts, Rate, Standing};
+    vec![
+        ("equal", 2, vec![member(0, 1, Standing), member(1, 1, Standing)]),
+        ("weights 1 to 4", 2, (0..4).map(|index| member(index % 2, 1 + index as u32, Standing)).collect()),
+        ("all on one worker", 2, (0..3).map(|index| member(0, 1 + index, Standing)).collect()),
+        // One worker has 80 % of the load: eight of ten members.
+        ("80/20", 2, (0..10).map(|index| member(usize::from(index >= 8), 1, Standing)).collect()),
+        ("80/20, light members", 2, {
+            let light = |index: usize| member(index % 2, 1, Rate(20));
+            (0..10).map(|index| member(usize::from(index >= 8), 1 + index as u32 % 3, Standing)).chain((0..6).map(light)).collect()
+        }),
+        ("at the fair share", 2, {
+            let light = |index: usize| member(index % 2, 1, Rate(39));
+            (0..10).map(|index| member(usize::from(index >= 8), 1 + index as u32 % 3, Standing)).chain((0..6).map(light)).collect()
+        }),
+        ("one light, one heavy", 2, vec![member(0, 1, Rate(200)), member(1, 1, Standing)]),
+        ("light beside standing", 2, vec![member(0, 1, Standing), member(0, 1, Rate(100)), member(1, 1, Standing)]),
+        ("on and off", 2, vec![member(0, 1, Standing), member(1, 1, Bursts(40, 20_000)), member(1, 2, Standing)]),
+        ("idle worker", 4, vec![member(0, 1, Standing), member(1, 3, Standing), member(2, 2, Bursts(4, 5_000))]),
+        ("short and long packets", 2, {
+            let short = |worker| Member { length: 100, ..member(worker, 1, Standing) };
+            vec![short(0), member(0, 1, Standing), member(1, 1, Standing), short(1), member(1, 5, Standing)]
+        }),
+    ]
+}
+
+#[test]
+fn every_member_gets_what_it_gets_from_one_worker_within_half_a_percent() {
+    let mut wrong = Vec::new();
+    for rate in [10, 100, 1000] {
+        for (name, workers, members) in loads() {
+            let exchanges = if rate == 10 { 60_000 } else { 12_000 };
+            let outcome = run(megabits(rate), &members, workers, INTERVAL, exchanges);
+            let sum: u64 = outcome.alone.iter().sum();
+            let loss = 1.0 - outcome.sum() as f64 / sum as f64;
+            println!(
+                "{rate:>5} Mbit/s, {name}: error {:.3} %, lost {:.3} %, burst {} of {} bytes",
+                outcome.error() * 100.0,
+                loss * 100.0,
+                outcome.excess,
+                outcome.burst
+            );
+            if outcome.error() > 0.005 || loss.abs() > 0.005 {
+                println!("{outcome:?}");
+                wrong.push(format!("{rate} Mbit/s, {name}"));
+            }
+            assert!(outcome.excess <= i128::from(outcome.burst), "{name}: {} bytes of {}", outcome.excess, outcome.burst);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn any_load() -> impl Strategy<Value = Load> {
+    prop_oneof![
+        3 => Just(Load::Standing),
+        2 => (1u64..400).prop_map(Load::Rate),
+        2 => (1u32..60, 100u64..10_000).prop_map(|(count, every)| Load::Bursts(count, every)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Law 2 and conservation, whatever the loads.
+    #[test]
+    fn workers_never_send_more_than_rate_and_burst(
+        loads in prop::collection::vec((0usize..4, 1u32..20, 64u32..=LONGEST, any_load()), 1..8),
+        rate in 1u64..2000,
+        workers in 2usize..=4,
+        microseconds in 50u64..500,
+    ) {
+        let members: Vec<Member> =
+            loads.iter().map(|&(worker, weight, length, load)| Member { worker: worker % workers, weight, length, load }).collect();
+        let outcome = run(megabits(rate), &members, workers, Duration::from_microseconds(microseconds), 300);
+        prop_assert!(outcome.excess <= i128::from(outcome.burst), "{} of {}", outcome.excess, outcome.burst);
+    }
+
+    /// Law 3: standing members of any weights and lengths on any workers, some of them beside light ones. A turn of a member may fall on either
+    /// side of an end.
+    #[test]
+    fn standing_members_share_by_weight_across_workers(
+        standing in prop::collection::vec((0usize..4, 1u32..10, 200u32..=LONGEST), 2..9),
+        light in prop::collection::vec((0usize..4, 1u64..30), 0..4),
+        rate in 20u64..500,
+        workers in 2usize..=4,
+    ) {
+        let standing = standing.iter().map(|&(worker, weight, length)| Member { length, ..member(worker % workers, weight, Load::Standing) });
+        let light = light.iter().map(|&(worker, part)| member(worker % workers, 10, Load::Rate(part)));
+        let members: Vec<Member> = standing.chain(light).collect();
+        let outcome = run(megabits(rate), &members, workers, INTERVAL, 600_000 / rate);
+        for ((member, &alone), &shared) in members.iter().zip(&outcome.alone).zip(&outcome.shared) {
+            let turns = u64::from(3 + 2 * member.weight) * u64::from(LONGEST);
+            prop_assert!(alone.abs_diff(shared) <= alone / 200 + turns, "{member:?}: {alone} alone, {shared} shared; {outcome:?}");
+        }
+    }
+
+    /// Law 1: whatever workers report, and however late. The slow model finds the credit anew from all that was reported.
+    #[test]
+    fn grants_never_exceed_the_rate_and_the_credit(
+        rounds in prop::collection::vec(
+            (0u64..1000, prop::collection::vec((0u64..1000, 0u64..1000, 0u64..1000, 0u64..20_000, 0u64..20_000), 3)),
+            1..40,
+        ),
+    ) {
+        let rate = megabits(1000);
+        let mut exchange = Exchange::new(Time::ZERO, rate, 3, INTERVAL, LONGEST).unwrap();
+        let interval = INTERVAL.picoseconds() as i128;
+        let (mut now, mut unused) = (Time::ZERO, Vec::new());
+        for (late, reports) in rounds {
+            let elapsed = INTERVAL + Duration::from_microseconds(late);
+            now += elapsed;
+            let reports: Vec<Report> = reports.iter().map(|&(standing, more, passing_weight, bytes, passing_bytes)| Report {
+                sent: bytes + passing_bytes,
+                backlogged_weight: standing + more,
+                standing_weight: standing,
+                service: (bytes << 24) / standing.max(1),
+                passing_weight,
+                passing_bytes,
+            }).collect();
+            let sent: u64 = reports.iter().map(|report| report.sent).sum();
+            unused.push(i128::from(rate.bits_per_second()) * i128::from(elapsed.picoseconds()) - i128::from(sent) * 8_000_000_000_000);
+            // The least over all suffixes, each of which begins with full credit, and the whole, which begins with none.
+            let limit = i128::from(rate.bits_per_second()) * interval;
+            let suffixes = (0..=unused.len()).map(|from| limit + unused[from..].iter().sum::<i128>());
+            let credit = suffixes.chain([unused.iter().sum()]).min().unwrap();
+            let granted: i128 = exchange.exchange(now, &reports).iter().map(|rate| i128::from(rate.bits_per_second())).sum();
+            // An overdrawn link keeps the least rates.
+            let bound = i128::from(rate.bits_per_second()) + credit.max(0) / interval;
+            prop_assert!(granted <= bound, "{granted} of {bound}");
+            if credit >= 0 && reports.iter().any(|report| report.backlogged_weight > 0) {
+                prop_assert!(granted >= bound - bound / 100, "{granted} of {bound}: the link is not used");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transmission_under_way_goes_on_at_the_new_rate() {
+    let mut port = port(megabits(12), &[member(0, 1, Load::Standing)]);
+    port.offer(Time::ZERO, Flow(0), 1500, Colour::Green, (), &mut ());
+    port.poll(Time::ZERO, &mut ());
+    // After half of its millisecond the rate falls to a quarter: the other half takes two.
+    let half = Time::from_nanoseconds(500_000);
+    port.change_link_rate(half, megabits(3));
+    // The time per byte is rounded up to 2^-32 of a picosecond or so.
+    let busy = |port: &Port<()>| port.busy_until(half).unwrap().since(Time::ZERO).picoseconds() / 100;
+    assert_eq!(busy(&port), 25_000_000);
+    assert_eq!(port.rate(), megabits(3));
+    port.change_link_rate(Time::from_nanoseconds(1_500_000), megabits(400));
+    assert_eq!(busy(&port), 15_075_000);
+}
+
+#[test]
+fn what_cannot_be_divided_is_an_error() {
+    let new = |rate, workers, interval| Exchange::new(Time::ZERO, rate, workers, interval, LONGEST).map(|_| ());
+    assert_eq!(new(megabits(1), 1, INTERVAL), Err(ExchangeError::Workers(1)));
+    assert_eq!(new(megabits(1), 257, INTERVAL), Err(ExchangeError::Workers(257)));
+    assert_eq!(new(megabits(1), 11, INTERVAL), Err(ExchangeError::Rate(megabits(1))));
+    let short = Duration::from_microseconds(9);
+    assert_eq!(new(megabits(1), 2, short), Err(ExchangeError::Interval(short)));
+    assert_eq!(new(megabits(1), 10, INTERVAL), Ok(()));
+}
