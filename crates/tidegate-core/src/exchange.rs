@@ -9,10 +9,10 @@
 //! 2. Between any two exchanges in time, the packets started take no more than the link carries in that time, plus the credit limit
 //!    and one longest packet per worker ([`Exchange::burst`]).
 //! 3. Members that stay backlogged are served in proportion to their weights, whichever workers they are on: the service per weight of any two
-//!    workers differs by a bounded number of bytes, however long they stay so.
+//!    workers is brought together again within a fixed time, so that differences do not add up. Tested, not proven.
 //!
 //! **Source.** Weighted max-min shares as in generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions on Networking 1(3), 1993.
-//! Rates that follow reports at intervals: `cake_mq` of Linux 7.0, which divides by the number of active queues and has no weights.
+//! Rates that follow reports every 100 to 200 us: `cake_mq` of Linux 7.0, which has no tree, and loses a third of the link under an 80/20 load.
 //!
 //! **State.** 64 bytes per worker; per meter 8 bytes per flow and 24 per member.
 //!
@@ -25,8 +25,10 @@
 //! **Deviations.** The rates are those of the last reports, so they are late by one interval. Priorities, contracts of the root and members that span
 //! workers themselves are not part of it: the root shares by weight alone.
 
+mod assignment;
 mod meter;
 
+pub use assignment::assign;
 pub use meter::{Report, WorkerMeter};
 
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
@@ -37,7 +39,7 @@ use meter::FRACTION;
 /// A byte in units of work: bits per second times picoseconds.
 const BYTE: i128 = 8 * PICOSECONDS_PER_SECOND as i128;
 
-/// One part in this many of the link's rate is granted to the workers alike, so that an idle worker starts its next packet at once.
+/// One hundredth of the link's rate is granted to the workers alike, so that an idle worker starts its next packet at once.
 const FLOOR_PARTS: u64 = 100;
 
 /// The number of intervals over which a difference in service per weight is made up for, at least.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
-use tidegate_core::exchange::{Exchange, ExchangeError, Report, WorkerMeter};
+use tidegate_core::exchange::{Exchange, ExchangeError, Report, WorkerMeter, assign};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::{Port, PortSetup};
@@ -272,6 +272,23 @@ proptest! {
         for ((member, &alone), &shared) in members.iter().zip(&outcome.alone).zip(&outcome.shared) {
             let turns = u64::from(3 + 2 * member.weight) * u64::from(LONGEST);
             prop_assert!(alone.abs_diff(shared) <= alone / 200 + turns, "{member:?}: {alone} alone, {shared} shared; {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn no_worker_has_more_than_its_part_and_one_member(weights in prop::collection::vec(1u32..1000, 1..60), workers in 1u32..9) {
+        let assigned = assign(&weights, workers);
+        prop_assert_eq!(assigned.len(), weights.len());
+        let total: u64 = weights.iter().copied().map(u64::from).sum();
+        let greatest = u64::from(weights.iter().copied().max().unwrap_or(0));
+        for worker in 0..workers {
+            let own = weights.iter().zip(&assigned).filter(|(_, assigned)| **assigned == worker);
+            let sum: u64 = own.map(|(weight, _)| u64::from(*weight)).sum();
+            prop_assert!(sum <= total / u64::from(workers) + greatest);
+        }
+        // With members enough, every worker has one.
+        if weights.len() >= workers as usize {
+            prop_assert!((0..workers).all(|worker| assigned.contains(&worker)));
         }
     }
 
