@@ -14,7 +14,7 @@
 //! **Source.** Weighted max-min shares as in generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions on Networking 1(3), 1993.
 //! Rates that follow reports every 100 to 200 us: `cake_mq` of Linux 7.0, which has no tree, and loses a third of the link under an 80/20 load.
 //!
-//! **State.** 88 bytes per worker; per meter 8 bytes per flow and 32 per member.
+//! **State.** 88 bytes per worker; per meter 8 bytes per flow and 24 per member.
 //!
 //! **Cost.** An exchange takes a few divisions per worker and at most as many rounds as there are workers, whatever the number of members. A meter
 //! takes a few additions and a multiplication per packet, and a division when a member begins or ceases to stand. Nothing is allocated after

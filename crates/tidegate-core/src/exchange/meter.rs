@@ -6,7 +6,8 @@ use crate::queue::Occupancy;
 use crate::units::{Overhead, Time};
 use alloc::vec::Vec;
 
-/// What a worker tells of one interval. A member is *standing* while it has been backlogged for 12,000 sent bytes per weight, without a pause.
+/// What a worker tells of one interval. A member is *standing* while it has been backlogged since a packet of it was sent. A member that waits for its
+/// first turn is not standing, because it is not behind the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// The bytes on the wire of all packets that were started.
@@ -42,8 +43,6 @@ struct Member {
     weight: u32,
     packets: u32,
     is_standing: bool,
-    /// The bytes that it sent since it became backlogged, until it is standing.
-    run: u64,
     /// The last interval in which it sent.
     sent_in: u64,
 }
@@ -55,7 +54,7 @@ impl WorkerMeter {
     /// If a flow names a member that has no weight.
     pub fn new(overhead: Overhead, members: &[u32], weights: &[u32]) -> WorkerMeter {
         assert!(members.iter().all(|&member| (member as usize) < weights.len()), "each member has a weight");
-        let member = |&weight| Member { weight, packets: 0, is_standing: false, run: 0, sent_in: 0 };
+        let member = |&weight| Member { weight, packets: 0, is_standing: false, sent_in: 0 };
         WorkerMeter {
             overhead,
             flows: members.iter().map(|&member| (member, 0)).collect(),
@@ -93,7 +92,6 @@ impl WorkerMeter {
         } else {
             report.backlogged_weight -= weight;
             report.passing_weight += if has_sent { weight } else { 0 };
-            member.run = 0;
             self.set_standing(index, false);
         }
     }
@@ -109,10 +107,6 @@ impl WorkerMeter {
         self.reciprocal = (1 << RECIPROCAL) / (*sum).max(1);
     }
 }
-
-/// A member is standing from this many bytes per weight on: 8 turns of 1500 bytes. In the turn in which a member runs empty it uses less than its share,
-/// so members that run empty after a few turns say little of the service per weight.
-const STANDING_BYTES: u64 = 12_000;
 
 /// Fraction bits of service per weight.
 pub(super) const FRACTION: u32 = 24;
@@ -144,9 +138,7 @@ impl<P> Observer<P> for WorkerMeter {
             self.report.service += service as u64;
         } else {
             self.report.passing_bytes += wire;
-            member.run += wire;
-            let stands = member.run >= u64::from(member.weight) * STANDING_BYTES;
-            self.set_standing(index, stands);
+            self.set_standing(index, true);
         }
         self.count(packet.flow, occupancy);
     }
