@@ -16,6 +16,7 @@ mod fuzz;
 mod mutants;
 mod package;
 mod python;
+mod python_package;
 mod rtl;
 mod soak;
 mod steps;

@@ -10,7 +10,7 @@ use std::process::Command;
 /// What `cargo xtask test` is told.
 #[derive(Parser)]
 pub struct Options {
-    /// Only this step: environment, format, tidy, clippy, docs, book, no-std, no-live, tests, optimised, contributing, licences, unit, rtl
+    /// Only this step: environment, format, tidy, clippy, docs, book, no-std, no-live, tests, optimised, contributing, python, licences, unit, rtl
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
 }
@@ -31,6 +31,11 @@ const STEPS: &[Step<()>] = &[
     Step { name: "tests", proves: "unit, conformance, integration, documentation and short fuzz tests", run: |()| tests() },
     Step { name: "optimised", proves: "the core keeps its laws as it is shipped: compiled for speed", run: |()| optimised() },
     Step { name: "contributing", proves: "the worked example of CONTRIBUTING.md works", run: |()| crate::contributing::run() },
+    Step {
+        name: "python",
+        proves: "the Python package measures what the command measures, and its types hold",
+        run: |()| crate::python_package::run(),
+    },
     Step { name: "licences", proves: "licences, banned crates and sources of every dependency", run: |()| licences() },
     Step {
         name: "unit",

@@ -15,19 +15,28 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 /// One column: a name and its values. `Optional` columns hold nulls.
-pub(crate) struct Column<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) values: Values<'a>,
+pub struct Column<'a> {
+    /// The name, with the unit at its end.
+    pub name: &'a str,
+    /// The values, one per row.
+    pub values: Values<'a>,
 }
 
 /// The values of a column.
-pub(crate) enum Values<'a> {
+pub enum Values<'a> {
+    /// Names.
     Text(Vec<&'a str>),
+    /// Names, or nulls.
     OptionalText(Vec<Option<&'a str>>),
+    /// Counters.
     Count(Vec<u64>),
+    /// Counters, or nulls.
     OptionalCount(Vec<Option<u64>>),
+    /// Measured figures.
     Number(Vec<f64>),
+    /// Measured figures, or nulls.
     OptionalNumber(Vec<Option<f64>>),
+    /// Yes or no, or nulls.
     OptionalFlag(Vec<Option<bool>>),
 }
 
@@ -70,6 +79,11 @@ impl<W: Write + Send> Table<W> {
 }
 
 impl Values<'_> {
+    /// True if there may be nulls.
+    pub fn is_optional(&self) -> bool {
+        !matches!(self, Self::Text(_) | Self::Count(_) | Self::Number(_))
+    }
+
     fn field(&self, name: &str) -> Result<Type, ParquetError> {
         let (physical, logical) = match self {
             Self::Text(_) | Self::OptionalText(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
@@ -77,10 +91,7 @@ impl Values<'_> {
             Self::Number(_) | Self::OptionalNumber(_) => (PhysicalType::DOUBLE, None),
             Self::OptionalFlag(_) => (PhysicalType::BOOLEAN, None),
         };
-        let repetition = match self {
-            Self::Text(_) | Self::Count(_) | Self::Number(_) => Repetition::REQUIRED,
-            _ => Repetition::OPTIONAL,
-        };
+        let repetition = if self.is_optional() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
     }
 

@@ -64,6 +64,7 @@ pub use capacity::{
     capacity_json, capacity_terminal, write_capacity,
 };
 pub use capture::{CaptureResult, UnseenPackets};
+pub use columnar::{Column, Values};
 pub use comparison::{ComparedFigure, Comparison, Likelihood, comparison_json, comparison_terminal, write_comparison};
 pub use error::{OutputError, ReportError};
 pub use folder::{OutputFolder, write_all};
@@ -78,6 +79,7 @@ pub use model::{
 };
 pub use output::OutputFile;
 pub use packet_trace::{PacketStep, PacketTrace};
+pub use parquet_tables::tables;
 pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_packet_rate, format_rate, format_ratio, format_time};
 pub use queue_management::{AqmResult, SojournSummary};

@@ -21,7 +21,7 @@ use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationR
 use crate::queue_management::SojournSummary;
 
 /// The file names with their columns, in the order in which they are written.
-pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 7] {
+pub fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 7] {
     [
         ("flows.parquet", flows(report)),
         ("ports.parquet", ports(report)),

@@ -122,7 +122,7 @@ pub use guarantee::{Guarantee, LeastRate};
 pub use partition::{Buffer, Owner, Partition};
 pub use policy::Policy;
 pub use promise::Promise;
-pub use scenario::{Scenario, Variant, gather, load, load_policies, parse_policies, parse_str, read_policies};
+pub use scenario::{Scenario, Variant, gather, load, load_policies, parse_policies, parse_str, parse_text, read_policies};
 pub use schema::schema;
 pub use simulation::Simulation;
 pub use text::matches_pattern;

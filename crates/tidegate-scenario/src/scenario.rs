@@ -151,7 +151,15 @@ fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Sc
 /// # Errors
 /// Everything that is wrong with the text.
 pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
-    Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }.load(&[])
+    parse_text(name, text, &[])
+}
+
+/// As [`parse_str`], and applies `overrides` of the form `key=value`.
+///
+/// # Errors
+/// Everything that is wrong with the text or with an override.
+pub fn parse_text(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, Problems> {
+    Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }.load(overrides)
 }
 
 impl Scenario {

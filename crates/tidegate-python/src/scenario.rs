@@ -1,0 +1,73 @@
+//! A scenario or policy file that has been read and checked.
+
+use crate::report::Report;
+use crate::{refused, scenario_error, simulation};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use tidegate_scenario::bounds::{self, Question};
+use tidegate_scenario::summary::{Detail, summary};
+
+/// A scenario or policy file that has been read and checked.
+#[pyclass(frozen, module = "tidegate._tidegate")]
+pub struct Scenario(tidegate_scenario::Scenario);
+
+#[pymethods]
+impl Scenario {
+    /// Reads a file and applies changes of the form "key=value".
+    #[staticmethod]
+    fn from_file(py: Python<'_>, path: PathBuf, changes: Vec<String>) -> PyResult<Scenario> {
+        let loaded = py.detach(|| tidegate_scenario::load(&path, &changes));
+        loaded.map(Scenario).map_err(|problems| scenario_error(py, &problems))
+    }
+
+    /// Reads a text as a file of this name and applies changes of the form "key=value".
+    #[staticmethod]
+    fn from_text(py: Python<'_>, name: &str, text: &str, changes: Vec<String>) -> PyResult<Scenario> {
+        let loaded = py.detach(|| tidegate_scenario::parse_text(name, text, &changes));
+        loaded.map(Scenario).map_err(|problems| scenario_error(py, &problems))
+    }
+
+    /// The title of the file.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// The names of the variants, in the order of the file.
+    #[getter]
+    fn variants(&self) -> Vec<&str> {
+        self.0.variants.iter().map(|variant| variant.name.as_str()).collect()
+    }
+
+    /// What is probably not meant, as the command prints it; None if there is nothing.
+    #[getter]
+    fn warnings(&self) -> Option<String> {
+        self.0.warnings.as_ref().map(|problems| problems.render(false))
+    }
+
+    /// Describes what is in the file.
+    fn check(&self, py: Python<'_>, everything: bool) -> String {
+        let detail = if everything { Detail::All } else { Detail::First };
+        py.detach(|| summary(&self.0, detail))
+    }
+
+    /// What is proven before a packet is sent, as JSON.
+    fn bounds_json(&self, py: Python<'_>, flow: Option<String>) -> PyResult<String> {
+        let question = Question { flow, method: None, detail: Detail::All };
+        let proven = py.detach(|| bounds::Report::of(&self.0, question, &|_| {}).map(|report| report.json().to_string()));
+        proven.map_err(|problem| refused(py, format!("error: {problem}")))
+    }
+
+    /// Simulates every variant.
+    #[pyo3(signature = (seed, replications, progress))]
+    fn run(&self, py: Python<'_>, seed: Option<u64>, replications: Option<u32>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Report> {
+        simulation::run(py, &self.0, seed, replications, progress.as_ref()).map(Report::new)
+    }
+}
+
+/// Python objects, given as JSON, as the text of a scenario file.
+#[pyfunction]
+pub fn toml_of_json(py: Python<'_>, json: &str) -> PyResult<String> {
+    let table: toml::Table = serde_json::from_str(json).map_err(|error| refused(py, format!("error: a file cannot hold this: {error}")))?;
+    toml::to_string(&table).map_err(|error| refused(py, format!("error: a file cannot hold this: {error}")))
+}

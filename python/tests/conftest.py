@@ -1,0 +1,17 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def command() -> Path:
+    """The command `tidegate` of the same build; TIDEGATE names it."""
+    named = os.environ.get("TIDEGATE")
+    if named is None:
+        pytest.fail("set TIDEGATE to the path of the command `tidegate` of the same build")
+    return Path(named)

