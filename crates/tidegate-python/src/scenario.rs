@@ -1,7 +1,8 @@
 //! A scenario or policy file that has been read and checked.
 
+use crate::error::{refused, scenario_error};
 use crate::report::Report;
-use crate::{refused, scenario_error, simulation};
+use crate::simulation;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tidegate_scenario::bounds::{self, Question};

@@ -1,6 +1,6 @@
 //! A simulation in threads of its own, while the caller's thread looks after signals and progress.
 
-use crate::refused;
+use crate::error::refused;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

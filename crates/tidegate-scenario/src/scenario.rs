@@ -154,10 +154,7 @@ pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
     parse_text(name, text, &[])
 }
 
-/// As [`parse_str`], and applies `overrides` of the form `key=value`.
-///
-/// # Errors
-/// Everything that is wrong with the text or with an override.
+/// As [`parse_str`], and applies `overrides` of the form `key=value`; an error may be in one of them.
 pub fn parse_text(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, Problems> {
     Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }.load(overrides)
 }
