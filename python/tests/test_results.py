@@ -71,6 +71,13 @@ def test_matplotlib_draws_a_bar_per_flow(results: tidegate.Results) -> None:
     assert len(axes.patches) == results.flows.shape[0]
 
 
+def test_altair_draws_the_same_figures(results: tidegate.Results) -> None:
+    chart = results.plot("throughput_bps", backend="altair").to_dict()
+    values = [row["value"] for data in chart["datasets"].values() for row in data] if "datasets" in chart else []
+    values = values or [row["value"] for row in chart["data"]["values"]]
+    assert values == results.flows.values("throughput_bps")
+
+
 def test_another_backend_is_refused(results: tidegate.Results) -> None:
     with pytest.raises(ValueError, match="altair"):
         results.plot(backend="excel")

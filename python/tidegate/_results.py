@@ -94,8 +94,14 @@ class Results:
         if backend == "altair":
             import altair
 
-            bars = altair.Chart(altair.Data(values=rows)).mark_bar()
-            return bars.encode(x=altair.X("value:Q", title=metric), y="flow:N", yOffset="run:N", color="run:N")
+            name = {"field": "run", "type": "nominal"}
+            encoding = {
+                "x": {"field": "value", "type": "quantitative", "title": metric},
+                "y": {"field": "flow", "type": "nominal"},
+                "yOffset": name,
+                "color": name,
+            }
+            return altair.Chart.from_dict({"data": {"values": rows}, "mark": "bar", "encoding": encoding})
         raise ValueError(f'backend is {backend!r}; it is "matplotlib" or "altair"')
 
     def _figures(self, metric: str) -> list[dict[str, Any]]:
