@@ -83,9 +83,11 @@ fn scheduler(shaping: Shaping) -> AnyScheduler {
             let leaf =
                 |flow: usize| LeafSpec { parent: 1 + flow % 2, parameters: parameters(flow as u32), shape: Some(shape(flow as u32)) };
             if shaping == Shaping::Tree {
-                AnyScheduler::Hierarchy(Box::new(Hierarchy::build_with(LONGEST, &nodes, CLASSES as usize, leaf).unwrap()))
+                AnyScheduler::Hierarchy(Box::new(
+                    Hierarchy::build_with(LONGEST, (nodes.len(), |node| nodes[node]), (CLASSES as usize, leaf)).unwrap(),
+                ))
             } else {
-                AnyScheduler::tree(LONGEST, &nodes, CLASSES as usize, leaf).unwrap()
+                AnyScheduler::tree(LONGEST, (nodes.len(), |node| nodes[node]), (CLASSES as usize, leaf)).unwrap()
             }
         }
         Shaping::RateControlled => {
