@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod crates;
+mod files;
 mod install;
 mod system_calls;
 mod unit;
 
+use files::{made, not_written, runs};
 pub use unit::check as check_unit;
 
 /// What `cargo xtask package` is told.
@@ -116,12 +118,6 @@ fn without_libraries() -> Result<(), Failure> {
     runs(&tidegate)
 }
 
-/// Runs the first scenario with a command that was built here.
-fn runs(tidegate: &Path) -> Result<(), Failure> {
-    let mut command = Command::new(tidegate);
-    succeed(command.args(["run", "scenarios/quickstart.toml", "--json"]).current_dir(root()).stdout(std::process::Stdio::null()))
-}
-
 /// Checks the command for a system that is not Linux.
 fn elsewhere() -> Result<(), Failure> {
     environment::rust_target(ELSEWHERE)?;
@@ -163,12 +159,4 @@ fn materials() -> Result<(), Failure> {
     println!("{} components", names.len());
     let lacking: Vec<&str> = ["clap", "tidegate-core", "rustix"].into_iter().filter(|name| !names.contains(name)).collect();
     if lacking.is_empty() { Ok(()) } else { Err(Failure::Check(format!("the bill of materials lacks {}", lacking.join(", ")))) }
-}
-
-fn made(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))
-}
-
-fn not_written(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Environment(format!("{}: {error}", path.display()))
 }

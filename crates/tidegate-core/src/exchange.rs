@@ -8,7 +8,7 @@
 //!    before, at most what the link carries in one interval.
 //! 2. Between any two exchanges in time, the packets started take no more than the link carries in that time, plus the credit limit
 //!    and one longest packet per worker ([`Exchange::burst`]).
-//! 3. Members that stay backlogged are served in proportion to their weights, whichever workers they are on: the service per weight of any two
+//! 3. Members that stay backlogged are served in proportion to their weights, whichever workers they are on. The service per weight of any two
 //!    workers is brought together again within a fixed time, so that differences do not add up. Tested, not proven.
 //!
 //! **Source.** Weighted max-min shares as in generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions on Networking 1(3), 1993.

@@ -20,7 +20,7 @@ enum Load {
     Standing,
     /// Packets at this part of the link's rate, in thousandths.
     Rate(u64),
-    /// This many packets at once, again and again after so many microseconds.
+    /// This many packets at once, again and again after this many microseconds.
     Bursts(u32, u64),
 }
 

@@ -594,9 +594,7 @@ fn add<'i>(root: &mut DeTable<'i>, flow: Spanned<DeValue<'i>>) {
 /// The changes of each variant.
 fn changes_of_variants<'i>(root: &Spanned<DeTable<'i>>) -> Vec<Vec<Override<'i>>> {
     let variants = root.get_ref().get("variant").and_then(|variants| variants.get_ref().as_array());
-    let changes = |variant: &Spanned<DeValue<'i>>| match variant.get_ref().get("set").map(Spanned::get_ref) {
-        Some(DeValue::Table(set)) => Override::of_table(set),
-        _ => Vec::new(),
-    };
+    let table = |variant: &Spanned<DeValue<'i>>| variant.get_ref().get("set")?.get_ref().as_table().map(Override::of_table);
+    let changes = |variant| table(variant).unwrap_or_default();
     variants.into_iter().flatten().map(changes).collect()
 }

@@ -9,7 +9,7 @@
 //! | [`signalling`] | calls that are set up and released |
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
-//! | [`tracing`] | the steps of packets, if somebody wants to know them |
+//! | [`tracing`] | the steps of packets, where they are traced |
 //! | [`accounting`] | the checks at the end |
 //!
 //! Nothing is allocated per packet: packets are kept in the pool of their port or in that of all links. Both grow to what they must hold, and

@@ -13,9 +13,9 @@ pub enum Step {
     Coloured,
     /// An AQM or the link changes its code point to CE.
     Marked,
-    /// It joins its queue. So many bytes are queued at the port then.
+    /// It joins its queue.
     Queued {
-        /// Bytes, with its own.
+        /// Bytes queued at the port, with its own.
         backlog: u64,
     },
     /// It is dropped at the port.

@@ -6,15 +6,21 @@ use tidegate_core::classifier::{Header, Network, Transport};
 
 /// The addresses of frames whose headers name none: locally administered.
 const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]];
-/// For local experiments (IEEE 802).
+/// The Ethernet type for local experiments (IEEE 802).
 const EXPERIMENTAL: u16 = 0x88b5;
+/// The Ethernet type of a VLAN tag.
 const VLAN: u16 = 0x8100;
+/// The Ethernet type of a tag with another below it.
 const SERVICE_VLAN: u16 = 0x88a8;
+/// The Ethernet type of a label stack.
 const MPLS: u16 = 0x8847;
+/// The protocol number of TCP.
 const TCP: u8 = 6;
+/// The protocol number of UDP.
 const UDP: u8 = 17;
-/// ACK.
+/// The flags of a segment that names none: ACK.
 const USUAL_FLAGS: u16 = 0x10;
+/// The hops that an IP packet may still make.
 const HOPS: u8 = 64;
 
 /// The headers of an Ethernet frame with these fields, whose payload, of zeros, is left out. Lengths and checksums are those of the whole frame,

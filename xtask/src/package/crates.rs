@@ -4,6 +4,7 @@
 
 use crate::cargo::{cargo, metadata, succeed};
 use crate::failure::Failure;
+use crate::package::files::{made, not_written, runs};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +18,7 @@ pub fn install(folder: &Path) -> Result<(), Failure> {
     let unpacked = folder.join("unpacked");
     // A crate that is gone must not stay.
     let _was_not_there = fs::remove_dir_all(&unpacked);
-    super::made(&unpacked)?;
+    made(&unpacked)?;
     let metadata = metadata()?;
     let packages = metadata["packages"].as_array().expect("a list of packages");
     let name = |package: &serde_json::Value| package["name"].as_str().expect("a name").to_owned();
@@ -44,9 +45,8 @@ pub fn install(folder: &Path) -> Result<(), Failure> {
     }
     // The workspace around this folder is none of theirs.
     let manifest = unpacked.join("Cargo.toml");
-    fs::write(&manifest, "[workspace]\nmembers = [\"tidegate-*\"]\nresolver = \"3\"\n")
-        .map_err(|error| super::not_written(&manifest, &error))?;
+    fs::write(&manifest, "[workspace]\nmembers = [\"tidegate-*\"]\nresolver = \"3\"\n").map_err(|error| not_written(&manifest, &error))?;
     let installed = folder.join("installed");
     succeed(install.arg("--root").arg(&installed).arg("--target-dir").arg(folder.join("build")))?;
-    super::runs(&installed.join("bin/tidegate"))
+    runs(&installed.join("bin/tidegate"))
 }

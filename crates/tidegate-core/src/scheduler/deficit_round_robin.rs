@@ -28,7 +28,7 @@
 //! its quantum when the flow's turn before it ends; the order is the same, and a suspended flow knows what it comes back to.
 
 use super::active_list::Links;
-use super::deficit_turns::{DeficitTurns, flows_take_turns, in_turns};
+use super::deficit_turns::{DeficitTurns, flows_keep_turns, flows_take_turns, in_turns};
 use super::least::Least;
 use super::moves::Moves;
 use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, weight_of};
@@ -122,6 +122,7 @@ impl Scheduler for DeficitRoundRobin {
     const WORK_CONSERVING: bool = true;
 
     flows_take_turns!();
+    flows_keep_turns!();
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
@@ -129,19 +130,6 @@ impl Scheduler for DeficitRoundRobin {
             Some(head) => self.flows[flow.index()].length = head.length,
             None => self.turns.leave(&mut self.flows, flow.0),
         }
-    }
-
-    fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
-        self.served(now, flow, Some(next));
-        self.suspend(now, flow);
-    }
-
-    fn suspend(&mut self, _now: Time, flow: Flow) {
-        self.turns.suspend(&mut self.flows, flow.0);
-    }
-
-    fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
-        self.turns.resume(&mut self.flows, flow.0, head.length);
     }
 
     fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
@@ -157,28 +145,6 @@ impl Scheduler for DeficitRoundRobin {
         self.set_weight(flow, VACANT);
         let turn = &mut self.flows[flow.index()];
         (turn.deficit, turn.round) = (0, 0);
-    }
-
-    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
-        let unit = self.turns.unit_after(&old.turns);
-        for kept in kept {
-            let turn = &mut self.flows[kept.to.index()];
-            let Turn { deficit, round, length, .. } = old.flows[kept.from.index()];
-            (turn.deficit, turn.round, turn.length) = (unit.converted(deficit), round, length);
-        }
-        let mut moves = Moves::new(old.flows.len(), kept);
-        self.turns.adopt(&mut self.flows, &mut old.turns, &mut old.flows, &mut moves);
-        moves.activate_others(self, now, kept);
-    }
-
-    #[inline]
-    fn prefetch_hint(&mut self) -> Option<Flow> {
-        Some(self.turns.prefetch_hint())
-    }
-
-    #[inline]
-    fn prefetch(&self, flow: Flow) {
-        prefetch_in(&self.flows, flow.index());
     }
 }
 

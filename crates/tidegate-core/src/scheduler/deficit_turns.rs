@@ -67,6 +67,47 @@ macro_rules! flows_take_turns {
 }
 pub(super) use flows_take_turns;
 
+/// Those of a scheduler whose flows keep their turns while they are suspended.
+macro_rules! flows_keep_turns {
+    () => {
+        fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
+            self.served(now, flow, Some(next));
+            self.suspend(now, flow);
+        }
+
+        fn suspend(&mut self, _now: Time, flow: Flow) {
+            self.turns.suspend(&mut self.flows, flow.0);
+        }
+
+        fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
+            self.turns.resume(&mut self.flows, flow.0, head.length);
+        }
+
+        fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+            let unit = self.turns.unit_after(&old.turns);
+            for kept in kept {
+                let turn = &mut self.flows[kept.to.index()];
+                let Turn { deficit, round, length, .. } = old.flows[kept.from.index()];
+                (turn.deficit, turn.round, turn.length) = (unit.converted(deficit), round, length);
+            }
+            let mut moves = Moves::new(old.flows.len(), kept);
+            self.turns.adopt(&mut self.flows, &mut old.turns, &mut old.flows, &mut moves);
+            moves.activate_others(self, now, kept);
+        }
+
+        #[inline]
+        fn prefetch_hint(&mut self) -> Option<Flow> {
+            Some(self.turns.prefetch_hint())
+        }
+
+        #[inline]
+        fn prefetch(&self, flow: Flow) {
+            prefetch_in(&self.flows, flow.index());
+        }
+    };
+}
+pub(super) use flows_keep_turns;
+
 /// From this grant on, rounding it up makes no quantum longer by more than a thousandth.
 const FINE_GRANT: u128 = 1024;
 

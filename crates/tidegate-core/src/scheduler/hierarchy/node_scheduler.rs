@@ -1,4 +1,16 @@
 //! The scheduler of a node. Most nodes of a large tree are classes of FQ-CoDel, whose scheduler is small and has no other memory between.
+//!
+//! **Law.** That of the scheduler inside.
+//!
+//! **Source.** As there.
+//!
+//! **State.** 64 bytes, and what the scheduler inside has elsewhere.
+//!
+//! **Cost.** A comparison per call; all but sparse round robin a cache line more.
+//!
+//! **RTL twin.** None.
+//!
+//! **Deviations.** None.
 
 use crate::classifier::FlowKey;
 use crate::packet::{Flow, Head};
