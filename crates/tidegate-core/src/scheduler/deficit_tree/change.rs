@@ -97,15 +97,17 @@ impl DeficitTree {
                 self.set_weight(member, weight);
             }
         }
-        let mut release = now;
+        let release = |tree: &DeficitTree| tree.allowance_of(member).map_or(now, |allowance| allowance.release());
+        let before = release(self);
         if let Some(old) = self.allowance_of(member) {
-            release = old.release();
             allowance.adopt(now, &old);
         }
         self.keep_contract(member, &allowance, shape.is_some());
-        if self.members[member].waits && allowance.release() != release {
+        // As a tree that takes over sees it: those that are due already keep the order in which they became so.
+        let due = release(self);
+        if self.members[member].waits && due != before {
             self.stop_waiting(member);
-            self.wait(member, allowance.release());
+            self.wait(member, due);
         }
         Ok(())
     }
