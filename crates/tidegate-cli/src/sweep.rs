@@ -100,8 +100,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let folder = &arguments.out;
-    std::fs::create_dir_all(folder.join(POINTS)).map_err(|error| Failure::file(folder, "written", &error))?;
-    agree(folder, &plan.manifest(&scenario)?)?;
     let wanted = match arguments.point {
         Some(point) if !(1..=plan.outline.points.len()).contains(&point) => {
             return Err(Failure::BadInput(format!("error: --point {point}: the sweep has points 1 to {}", plan.outline.points.len())));
@@ -110,6 +108,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => 1..plan.outline.points.len() + 1,
     };
     let missing: Vec<usize> = wanted.filter(|&point| !part(folder, point).exists()).collect();
+    // A folder of points that cannot be run would only be in the way.
+    missing.iter().try_for_each(|&point| plan.scenario(point).map(drop))?;
+    std::fs::create_dir_all(folder.join(POINTS)).map_err(|error| Failure::file(folder, "written", &error))?;
+    agree(folder, &plan.manifest(&scenario)?)?;
     plan.run(&missing)?;
     if let Some(point) = arguments.point {
         crate::log::line(&format!("point {point} of {} is in {}", plan.outline.points.len(), part(folder, point).display()));
@@ -262,13 +264,22 @@ impl<'a> Plan<'a> {
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
+    /// The values of a point, as `--set` takes them.
+    fn settings(&self, point: usize) -> Vec<String> {
+        self.outline.keys.iter().zip(&self.outline.points[point - 1]).map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    /// The scenario at a point.
+    fn scenario(&self, point: usize) -> Result<Scenario, Failure> {
+        let changes = [&self.arguments.set[..], &self.settings(point)].concat();
+        let scenario = tidegate_scenario::load(&self.arguments.scenario, &changes);
+        scenario.map_err(|problems| Failure::Findings(crate::check::drawn(&problems)))
+    }
+
     /// Runs a point and writes its table.
     fn point(&self, point: usize, control: &Control, progress: &(dyn Fn(f64) + Sync)) -> Result<(), Failure> {
-        let values = &self.outline.points[point - 1];
-        let settings: Vec<String> = self.outline.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
-        let changes = [&self.arguments.set[..], &settings].concat();
-        let scenario = tidegate_scenario::load(&self.arguments.scenario, &changes);
-        let scenario = scenario.map_err(|problems| Failure::Findings(crate::check::drawn(&problems)))?;
+        let (values, settings) = (&self.outline.points[point - 1], self.settings(point));
+        let scenario = self.scenario(point)?;
         let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
         let seed = if self.arguments.independent { self.seed.wrapping_add(point as u64 - 1) } else { self.seed };
         report.seed = Some(seed);

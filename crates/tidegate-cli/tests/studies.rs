@@ -229,4 +229,6 @@ fn what_cannot_be_swept_is_refused() {
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--until", "date.loss=5%"]).contains("no flow and no link `date`"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--show", "data.los"]).contains("no metric `los`"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--design", "girth"]).contains("grid"));
+    assert!(said(&["--axis", "policy.line.rate=1 Mbit/s,fast"]).contains("fast"));
+    assert!(!folder.path().join("s").exists(), "no folder is begun");
 }
