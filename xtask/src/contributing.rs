@@ -71,6 +71,17 @@ pub fn run() -> Result<(), Failure> {
     cargo_in_copy(&["clippy", "--quiet", "--package", core, "--package", sim, "--package", scenario, "--", "-D", "warnings"])
 }
 
+/// The version of the crates in the copy.
+const COPIED: &str = "0.0.0";
+
+/// A line of the manifest that names a crate of ours, with the version of the copy.
+fn versioned(line: &str) -> String {
+    let key = "version = \"";
+    let Some((before, rest)) = line.split_once(key) else { return line.to_owned() };
+    let after = rest.split_once('"').map_or("", |(_, after)| after);
+    format!("{before}{key}{COPIED}\"{after}")
+}
+
 /// Lays out a workspace that holds the extended crates and those that they use.
 fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
     let crates = copy.join("crates");
@@ -87,7 +98,8 @@ fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
         Some("members") => format!("members = [{}]", listed.join(", ")),
         Some("default-members") => String::new(),
         // To Cargo these are other packages than the originals, so that neither are taken for the others.
-        Some("version") => "version = \"0.0.0\"".to_owned(),
+        Some("version") => format!("version = \"{COPIED}\""),
+        Some(name) if name.starts_with("tidegate-") => versioned(line),
         _ => line.to_owned(),
     };
     let manifest: Vec<String> = read(&root.join("Cargo.toml"))?.lines().map(keep_members).collect();

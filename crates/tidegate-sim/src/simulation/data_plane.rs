@@ -7,7 +7,7 @@ use super::adapter::AdapterCell;
 use super::admitting_ports::AdmittingPorts;
 use super::agenda::Agenda;
 use super::flights::{Flights, Flying};
-use super::flows::{Flows, PortWatch, TracedWatch};
+use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
 use super::packet::{InFlight, InTransit, PacketMeta};
 use crate::cells::{Departure, Fate, Train};
@@ -15,9 +15,8 @@ use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
 use crate::trace::Step;
-use tidegate_core::classifier::FlowKey;
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
-use tidegate_core::port::{Leaving, Next, Port, Switched, Transition, Transmission};
+use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
 use tidegate_link::{Disturbed, LossStream};
 
@@ -111,11 +110,7 @@ impl DataPlane<'_> {
                 if let Some(admission) = &mut self.admission {
                     admission.renew(now, link, queue, packets);
                 }
-                if watch.flows.tracing.is_none() {
-                    packets.offer_keyed(packet.at_port(now, queue), key, &mut watch);
-                } else {
-                    offer_traced(packets, packet.at_port(now, queue), key, &mut watch);
-                }
+                packets.offer_keyed(packet.at_port(now, queue), key, &mut watch);
                 if *busy_until <= now {
                     self.serve(now, link);
                 } else if self.agenda.port(port.slot) == NEVER && packets.occupancy().packets() > 0 {
@@ -161,7 +156,7 @@ impl DataPlane<'_> {
         let reclassify =
             |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hops[meta.cursor as usize], packet.ecn, packet.length));
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
-        let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut TracedWatch(&mut watch));
+        let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut watch);
         let wake = if port.occupancy().packets() > 0 { now.max(*busy_until) } else { NEVER };
         rest.meter.switched();
         self.agenda.update_port(driven.slot, wake);
@@ -175,7 +170,7 @@ impl DataPlane<'_> {
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         let slot = driven.slot;
         let wake = match &mut driven.kind {
-            PortKind::Packets { port, busy_until } => match poll(port, Time::from_picoseconds(now), &mut watch) {
+            PortKind::Packets { port, busy_until } => match port.poll(Time::from_picoseconds(now), &mut watch) {
                 Next::Transmit(Transmission { packet, start, finish }) => {
                     let (start, finish) = (start.picoseconds(), finish.picoseconds());
                     *busy_until = finish;
@@ -223,7 +218,7 @@ impl DataPlane<'_> {
         let LinkPort::Driven(driven) = port else { return };
         let PortKind::Packets { port, .. } = &mut driven.kind else { return };
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
-        port.remove_flow(Time::from_picoseconds(now), flow, leaving, &mut TracedWatch(&mut watch));
+        port.remove_flow(Time::from_picoseconds(now), flow, leaving, &mut watch);
     }
 
     /// Plays a port of cells, and all that follows before anything else happens in the network: a cell costs no event of the network's.
@@ -444,19 +439,4 @@ impl DataPlane<'_> {
         self.links[link].count_loss(length);
         self.flows.lose_on_link(hop, meta, length);
     }
-}
-
-#[inline]
-fn poll(port: &mut Port<PacketMeta>, now: Time, watch: &mut PortWatch) -> Next<PacketMeta> {
-    if watch.flows.tracing.is_none() { port.poll(now, watch) } else { poll_traced(port, now, watch) }
-}
-
-#[cold]
-fn poll_traced(port: &mut Port<PacketMeta>, now: Time, watch: &mut PortWatch) -> Next<PacketMeta> {
-    port.poll(now, &mut TracedWatch(watch))
-}
-
-#[cold]
-fn offer_traced(port: &mut Port<PacketMeta>, packet: Packet<PacketMeta>, key: Option<FlowKey>, watch: &mut PortWatch) {
-    port.offer_keyed(packet, key, &mut TracedWatch(watch));
 }

@@ -71,6 +71,7 @@ impl<'a> Flows<'a> {
         self.meters[flow as usize].deliver_late(at, packet.meta.created);
     }
 
+    #[cold]
     fn trace_at_port(&mut self, now: Time, packet: &Packet<PacketMeta>, step: Step) {
         let InTransit { meta, length, colour } = InTransit::from_port(packet);
         let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: Some(packet.flow) };
@@ -157,23 +158,45 @@ pub(super) struct PortWatch<'a, 'n> {
     pub flows: &'a mut Flows<'n>,
 }
 
+impl PortWatch<'_, '_> {
+    /// Tells a step of a packet at this port.
+    #[inline]
+    fn trace(&mut self, now: Time, packet: &Packet<PacketMeta>, step: Step) {
+        if self.flows.tracing.is_some() {
+            self.flows.trace_at_port(now, packet, step);
+        }
+    }
+}
+
 impl Observer<PacketMeta> for PortWatch<'_, '_> {
     #[inline]
     fn offered(&mut self, now: Time, packet: &Packet<PacketMeta>) {
+        self.trace(now, packet, Step::Offered);
         Observer::offered(self.meter, now, packet);
     }
 
     #[inline]
     fn marked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
+        self.trace(now, packet, Step::Coloured);
         Observer::marked(self.meter, now, packet, from);
     }
 
+    #[inline]
+    fn remarked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
+        self.trace(now, packet, Step::Coloured);
+        Observer::remarked(self.meter, now, packet, from);
+    }
+
     fn congestion_marked(&mut self, now: Time, packet: &Packet<PacketMeta>) {
+        self.trace(now, packet, Step::Marked);
         Observer::congestion_marked(self.meter, now, packet);
     }
 
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
+        if let Some(tracing) = &mut self.flows.tracing {
+            tracing.queued(now.picoseconds(), occupancy.bytes(), packet.flow, packet.colour);
+        }
         Observer::<PacketMeta>::queued(self.meter, now, packet, occupancy);
     }
 
@@ -182,58 +205,14 @@ impl Observer<PacketMeta> for PortWatch<'_, '_> {
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<PacketMeta>, reason: DropReason, occupancy: &Occupancy) {
+        self.trace(now, &packet, Step::Dropped(reason));
         self.flows.drop_at_port(packet.payload, packet.length, reason);
         Observer::dropped(self.meter, now, packet, reason, occupancy);
     }
 
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet<PacketMeta>, finish: Time, occupancy: &Occupancy) {
+        self.trace(now, packet, Step::Started { finish, backlog: occupancy.bytes() });
         Observer::sent(self.meter, now, packet, finish, occupancy);
-    }
-}
-
-/// The same, which also tells every step.
-pub(super) struct TracedWatch<'w, 'a, 'n>(pub &'w mut PortWatch<'a, 'n>);
-
-impl Observer<PacketMeta> for TracedWatch<'_, '_, '_> {
-    fn offered(&mut self, now: Time, packet: &Packet<PacketMeta>) {
-        self.0.flows.trace_at_port(now, packet, Step::Offered);
-        self.0.offered(now, packet);
-    }
-
-    fn marked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
-        self.0.flows.trace_at_port(now, packet, Step::Coloured);
-        self.0.marked(now, packet, from);
-    }
-
-    fn remarked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
-        self.0.flows.trace_at_port(now, packet, Step::Coloured);
-        self.0.remarked(now, packet, from);
-    }
-
-    fn congestion_marked(&mut self, now: Time, packet: &Packet<PacketMeta>) {
-        self.0.flows.trace_at_port(now, packet, Step::Marked);
-        self.0.congestion_marked(now, packet);
-    }
-
-    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
-        if let Some(tracing) = &mut self.0.flows.tracing {
-            tracing.queued(now.picoseconds(), occupancy.bytes(), packet.flow, packet.colour);
-        }
-        self.0.queued(now, packet, occupancy);
-    }
-
-    fn moved(&mut self, now: Time, packet: &Packet<PacketMeta>, to: Flow) {
-        self.0.moved(now, packet, to);
-    }
-
-    fn dropped(&mut self, now: Time, packet: Packet<PacketMeta>, reason: DropReason, occupancy: &Occupancy) {
-        self.0.flows.trace_at_port(now, &packet, Step::Dropped(reason));
-        self.0.dropped(now, packet, reason, occupancy);
-    }
-
-    fn sent(&mut self, now: Time, packet: &Packet<PacketMeta>, finish: Time, occupancy: &Occupancy) {
-        self.0.flows.trace_at_port(now, packet, Step::Started { finish, backlog: occupancy.bytes() });
-        self.0.sent(now, packet, finish, occupancy);
     }
 }
