@@ -24,7 +24,8 @@ pub const PLANS: &str = "[[policy.isp.plan]]\nname = \"plan\"\ndown = \"50 Mbit/
 pub fn list(subscribers: u32) -> String {
     let mut list = "id,addresses,plan\n".to_owned();
     for number in 0..subscribers {
-        let _infallible = writeln!(list, "house {number},10.77.{}.{},plan", number / 250, number % 250);
+        let address = Ipv4Addr::from(0x0a4d_0000 + number / 250 * 256 + number % 250);
+        let _infallible = writeln!(list, "house {number},{address},plan");
     }
     list
 }
