@@ -169,7 +169,7 @@ impl TupleSpace {
 
     /// Checks what [`ternary`] leaves out of a rule, which is written.
     fn residue_matches(&self, place: &Place, header: &Header) -> bool {
-        let Kept::Written(at) = place.kept else { return true };
+        let Kept::Written(at) = place.kept else { unreachable!("a rule that its tuple does not say in full is kept as it is written") };
         let rule = &self.written[at as usize];
         let transport = header.transport();
         let ports = transport.and_then(|transport| transport.ports);
