@@ -306,7 +306,13 @@ fn carry(
                 scope.spawn(move || {
                     let Ok((control, metrics)) = predecessor.take_over(count, stop) else { return };
                     service.carries();
-                    let server = path.and_then(|path| Server::inherited(control, path).ok());
+                    let server = path.and_then(|path| match Server::inherited(control, path) {
+                        Ok(server) => Some(server),
+                        Err(error) => {
+                            log::line(&format!("error: the control socket {} cannot be taken over: {error}", path.display()));
+                            None
+                        }
+                    });
                     let is_wanted = arguments.metrics.is_some_and(|address| predecessor.serves(address));
                     let inherited = metrics.filter(|_| is_wanted).map(|socket| PageServer::inherited(socket, token));
                     serve(server, page_server.or(inherited));

@@ -251,8 +251,10 @@ impl Connection<'_> {
             let read = Request::read(&asked);
             if let Ok(Request::TakeOver(asked)) = read {
                 count(&tally.answered);
-                if let Ok(stream) = self.stream.try_clone() {
-                    take_over(asked, stream);
+                if let Ok(stream) = self.stream.try_clone()
+                    && catch_unwind(AssertUnwindSafe(|| take_over(asked, stream))).is_err()
+                {
+                    let _gone = self.say(Err(self.defect()));
                 }
                 return;
             }

@@ -40,7 +40,7 @@ impl Running {
             Request::Set(Set { values, .. }) => Err(Refusal::new(ErrorKind::BadInput, values.concat())),
             _ => Err(Refusal::new(ErrorKind::NotNow, "later")),
         };
-        let thread = thread::spawn(move || server.serve(limits, &theirs, &until, handler, |_, _| ()));
+        let thread = thread::spawn(move || server.serve(limits, &theirs, &until, handler, |_, _| panic!("a defect")));
         Running { socket, tally, stop, thread: Some(thread), _folder: folder }
     }
 
@@ -142,6 +142,16 @@ fn what_is_no_request_is_refused_and_the_connection_goes_on() {
     }
     server.answers();
     assert_eq!(server.tally.counts().defects, 1);
+}
+
+#[test]
+fn a_defect_in_a_take_over_is_answered_and_leaves_no_client_behind() {
+    let server = Running::start(Limits { connections: 1, ..Limits::default() });
+    let mut stream = server.stream();
+    stream.write_all(b"{\"version\":1,\"request\":{\"take-over\":{\"snapshot\":1,\"process\":1}}}\n").unwrap();
+    assert_eq!(kind(&stream), Some(ErrorKind::Defect));
+    assert_eq!(server.counted(|counts| counts.connected == 0).defects, 1);
+    server.answers();
 }
 
 /// A client waits longer than it has patience, because it sees that the server works.
