@@ -86,6 +86,8 @@ struct Plan<'a> {
     seed: u64,
     replications: u32,
     until: Option<Until>,
+    /// Of each axis, whether its values are numbers in tables.
+    numbers: Vec<bool>,
 }
 
 /// Replications before an interval is judged.
@@ -195,7 +197,9 @@ impl<'a> Plan<'a> {
             shown,
             is_paired: !arguments.independent,
         };
-        Ok(Plan { arguments, outline, seed, replications, until })
+        let of_axis = |axis: usize| outline.points.iter().map(move |point| point[axis].as_str());
+        let numbers = (0..outline.keys.len()).map(|axis| parameter_is_number(of_axis(axis))).collect();
+        Ok(Plan { arguments, outline, seed, replications, until, numbers })
     }
 
     /// What every point is, and a hash of all texts and captures that results depend on: the same for every process that works on the sweep.
@@ -318,15 +322,8 @@ impl<'a> Plan<'a> {
                 break;
             }
         }
-        let is_number = |axis: usize| parameter_is_number(self.outline.points.iter().map(|point| point[axis].as_str()));
-        let parameters: Vec<(&str, &str, bool)> = self
-            .outline
-            .keys
-            .iter()
-            .zip(values)
-            .enumerate()
-            .map(|(axis, (key, value))| (key.as_str(), value.as_str(), is_number(axis)))
-            .collect();
+        let keys = self.outline.keys.iter().zip(values).zip(&self.numbers);
+        let parameters: Vec<_> = keys.map(|((key, value), is_number)| (key.as_str(), value.as_str(), *is_number)).collect();
         write_point(&report, point as u64, &parameters, &part(&self.arguments.out, point)).map_err(|error| written(&error))
     }
 }

@@ -46,7 +46,7 @@ pub struct SweepResult {
     pub curves: Vec<String>,
     /// The figures that the terminal shows: a flow's or port's name, and the index of a metric.
     pub shown: Vec<(String, usize)>,
-    /// One row per point, run, and flow or port.
+    /// One row per point, run, and flow or port, in the order of points.
     pub rows: Vec<SweepRow>,
 }
 
@@ -108,9 +108,12 @@ fn table(sweep: &SweepResult) -> Table {
     head.push("replications".to_owned());
     head.extend(sweep.shown.iter().map(|(name, metric)| format!("{name} {}", METRICS[*metric])));
     let mut rows = Vec::new();
+    let mut rest = sweep.rows.as_slice();
     for (index, values) in sweep.points.iter().enumerate() {
+        let (here, further) = rest.split_at(rest.partition_point(|row| row.point <= index + 1));
+        rest = further;
         for run in &runs {
-            let own: Vec<&SweepRow> = sweep.rows.iter().filter(|row| row.point == index + 1 && row.run == *run).collect();
+            let own: Vec<&SweepRow> = here.iter().filter(|row| row.run == *run).collect();
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(values.iter().cloned());
             if runs.len() > 1 {
