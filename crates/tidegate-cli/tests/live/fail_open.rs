@@ -1,69 +1,17 @@
 //! A bridge that fails is a cable until it is back: `live --fail-open` under numbered datagrams.
 
 use crate::command::{Live, pings_pass};
-use crate::topology::{Place, Topology, eventually};
-use std::collections::BTreeMap;
+use crate::stream::{Stream, lost_and_twice};
+use crate::topology::{Topology, eventually};
 use std::fs;
-use std::net::UdpSocket;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 const PORT: u16 = 6100;
 
 /// The longest wait for what comes soon.
 const LIMIT: Duration = Duration::from_secs(15);
-
-/// Datagrams from host 1 to host 2, one a millisecond, and when host 2 received each number.
-struct Stream {
-    is_over: Arc<AtomicBool>,
-    sender: JoinHandle<u32>,
-    receiver: JoinHandle<Vec<(u32, Instant)>>,
-}
-
-impl Stream {
-    fn start(topology: &Topology) -> Stream {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let over = is_over.clone();
-        let receiver = topology.inside(Place::Host2, move || {
-            let socket = UdpSocket::bind(("10.77.0.2", PORT)).unwrap();
-            socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-            let (mut received, mut number) = (Vec::new(), [0; 4]);
-            loop {
-                match socket.recv(&mut number) {
-                    Ok(_) => received.push((u32::from_be_bytes(number), Instant::now())),
-                    Err(_) if over.load(Ordering::Relaxed) => return received,
-                    Err(_) => {}
-                }
-            }
-        });
-        let over = is_over.clone();
-        let sender = topology.inside(Place::Host1, move || {
-            let socket = UdpSocket::bind(("10.77.0.1", 0)).unwrap();
-            let mut number = 0_u32;
-            while !over.load(Ordering::Relaxed) {
-                socket.send_to(&number.to_be_bytes(), ("10.77.0.2", PORT)).unwrap();
-                number += 1;
-                thread::sleep(Duration::from_millis(1));
-            }
-            number
-        });
-        Stream { is_over, sender, receiver }
-    }
-
-    /// How many were sent, and how often each number came; the longest time without one is printed.
-    fn end(self) -> (u32, BTreeMap<u32, u32>) {
-        self.is_over.store(true, Ordering::Relaxed);
-        let (sent, received) = (self.sender.join().unwrap(), self.receiver.join().unwrap());
-        let longest = received.windows(2).map(|pair| pair[1].1 - pair[0].1).max().unwrap_or_default();
-        println!("{sent} datagrams sent, {} received, at most {longest:?} without one", received.len());
-        let mut times = BTreeMap::new();
-        received.iter().for_each(|(number, _)| *times.entry(*number).or_insert(0) += 1);
-        (sent, times)
-    }
-}
 
 /// The process of the bridge that this guardian has started.
 pub fn bridge_of(guardian: &Live) -> Option<u32> {
@@ -106,17 +54,17 @@ fn packets_pass_while_a_killed_bridge_is_away_and_it_comes_back() {
     let topology = Topology::new();
     let mut guarded = Guarded::start(&topology, "");
     let first = guarded.bridge().unwrap();
-    let stream = Stream::start(&topology);
+    let stream = Stream::start(&topology, PORT, 4, (1, Duration::from_millis(1)));
     thread::sleep(Duration::from_millis(300));
     guarded.signal_bridge("-9");
     guarded.0.log_until("error: the bridge ended by signal 9: packets pass unshaped, and it is started again in 1 s");
     guarded.0.log_until("tgb -> tgc: the bridge carries packets again; ");
     eventually("another bridge is there", LIMIT, || guarded.bridge().is_some_and(|bridge| bridge != first));
     thread::sleep(Duration::from_millis(300));
-    let (sent, times) = stream.end();
+    let (sent, received) = stream.end();
     // Those that waited in the bridge went with it, and some came before the guardian noticed.
-    let lost = (0..sent).filter(|number| !times.contains_key(number)).count();
-    let twice = times.values().filter(|times| **times > 1).count();
+    let (lost, twice) = lost_and_twice(sent, &received);
+    let (lost, twice) = (lost.len(), twice.len());
     assert!(lost < 500 && twice <= 10, "{lost} lost and {twice} twice of {sent}");
     pings_pass(&topology);
 
@@ -129,7 +77,7 @@ fn packets_pass_while_a_bridge_hangs_and_none_is_lost_when_it_comes_back() {
     let topology = Topology::new();
     let mut guarded = Guarded::start(&topology, "");
     let bridge = guarded.bridge();
-    let stream = Stream::start(&topology);
+    let stream = Stream::start(&topology, PORT, 4, (1, Duration::from_millis(1)));
     thread::sleep(Duration::from_millis(300));
     guarded.signal_bridge("-STOP");
     guarded.0.log_until("error: tgb -> tgc: the bridge does not answer, and packets pass unshaped");
@@ -137,9 +85,9 @@ fn packets_pass_while_a_bridge_hangs_and_none_is_lost_when_it_comes_back() {
     guarded.signal_bridge("-CONT");
     guarded.0.log_until("tgb -> tgc: the bridge carries packets again; ");
     thread::sleep(Duration::from_millis(300));
-    let (sent, times) = stream.end();
-    let lost = (0..sent).filter(|number| !times.contains_key(number)).count();
-    let twice = times.values().filter(|times| **times > 1).count();
+    let (sent, received) = stream.end();
+    let (lost, twice) = lost_and_twice(sent, &received);
+    let (lost, twice) = (lost.len(), twice.len());
     assert!(lost <= 5 && twice <= 10, "{lost} lost and {twice} twice of {sent}");
     assert_eq!(guarded.bridge(), bridge, "a bridge that comes back is not ended");
     pings_pass(&topology);

@@ -29,6 +29,7 @@ mod pictures;
 mod preset;
 mod service;
 mod soak;
+mod stream;
 mod subscribers;
 mod take_over;
 mod thousand_changes;

@@ -1,21 +1,18 @@
 //! A new process takes over from the one that carries packets: nothing is lost, nothing comes twice, and no contract grants anything again.
 
-use crate::command::{Ended, HOST2, Live, notes, pings_pass};
+use crate::command::{Ended, Live, notes, pings_pass};
 use crate::control::{page, refused, said, told};
 use crate::interfaces::second_pair;
 use crate::raw::ping;
+use crate::stream::{Stream, lost_and_twice};
 use crate::subscribers::{self, PLANS};
 use crate::topology::{Place, Topology, eventually};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::UdpSocket;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Two queues that fill: "shaped" has 1 Mbit/s and a burst of 30 kB.
@@ -34,66 +31,12 @@ class = [
 
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// Numbered datagrams of this length from host 1 to a port of host 2, some at a time and a pause between, and when each came.
-struct Stream {
-    is_over: Arc<AtomicBool>,
-    sender: JoinHandle<u32>,
-    receiver: JoinHandle<Vec<(u32, Instant)>>,
-}
-
-impl Stream {
-    fn start(topology: &Topology, port: u16, length: usize, (burst, pause): (u32, Duration)) -> Stream {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let over = is_over.clone();
-        let (ready, is_ready) = std::sync::mpsc::channel();
-        let receiver = topology.inside(Place::Host2, move || {
-            let socket = UdpSocket::bind(("10.77.0.2", port)).unwrap();
-            ready.send(()).unwrap();
-            socket.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
-            let (mut received, mut bytes) = (Vec::new(), [0; 2000]);
-            loop {
-                match socket.recv(&mut bytes) {
-                    Ok(_) => received.push((u32::from_be_bytes(*bytes.first_chunk().unwrap()), Instant::now())),
-                    Err(_) if over.load(Ordering::Relaxed) => return received,
-                    Err(_) => {}
-                }
-            }
-        });
-        is_ready.recv().unwrap();
-        let over = is_over.clone();
-        let sender = topology.inside(Place::Host1, move || {
-            let socket = UdpSocket::bind(("10.77.0.1", 0)).unwrap();
-            let (mut number, mut bytes) = (0_u32, vec![0; length]);
-            while !over.load(Ordering::Relaxed) {
-                for _ in 0..burst {
-                    bytes[..4].copy_from_slice(&number.to_be_bytes());
-                    socket.send_to(&bytes, (HOST2, port)).unwrap();
-                    number += 1;
-                }
-                thread::sleep(pause);
-            }
-            number
-        });
-        Stream { is_over, sender, receiver }
-    }
-
-    /// How many were sent, and the arrivals.
-    fn end(self) -> (u32, Vec<(u32, Instant)>) {
-        self.is_over.store(true, Ordering::Relaxed);
-        (self.sender.join().unwrap(), self.receiver.join().unwrap())
-    }
-}
-
-/// All numbers came once and in order; the longest time without one is printed.
-fn whole(sent: u32, received: &[(u32, Instant)]) {
-    let longest = received.windows(2).map(|pair| pair[1].1 - pair[0].1).max().unwrap_or_default();
-    println!("{sent} datagrams sent, {} received, at most {longest:?} without one", received.len());
-    let mut times: BTreeMap<u32, u32> = BTreeMap::new();
-    received.iter().for_each(|(number, _)| *times.entry(*number).or_default() += 1);
-    let lost: Vec<u32> = (0..sent).filter(|number| !times.contains_key(number)).collect();
-    let twice: Vec<&u32> = times.iter().filter(|(_, times)| **times > 1).map(|(number, _)| number).collect();
+/// All numbers came once and in order. Returns how many were sent.
+fn whole((sent, received): (u32, Vec<(u32, Instant)>)) -> u32 {
+    let (lost, twice) = lost_and_twice(sent, &received);
     assert!(lost.is_empty() && twice.is_empty(), "lost {lost:?}, twice {twice:?} of {sent}");
     assert!(received.is_sorted_by_key(|(number, _)| *number), "the order has changed");
+    sent
 }
 
 struct Bridge {
@@ -172,10 +115,7 @@ fn no_datagram_is_lost_or_comes_twice_when_processes_follow_each_other() {
         thread::sleep(Duration::from_millis(300));
         check_balance(&bridge.status());
     }
-    let (sent, received) = steady.end();
-    whole(sent, &received);
-    let (of_bursts, received) = bursts.end();
-    whole(of_bursts, &received);
+    let (sent, of_bursts) = (whole(steady.end()), whole(bursts.end()));
 
     let status = bridge.status();
     assert_eq!((status["take_overs"].as_u64(), status["changes"].as_u64()), (Some(3), Some(0)), "{status}");
@@ -235,8 +175,7 @@ fn the_file_of_the_new_process_is_applied_to_what_runs() {
     next.log_until("take-over: tgb -> tgc: 1 classes added, 1 removed");
     followed(live);
     thread::sleep(Duration::from_millis(300));
-    let (sent, received) = bursts.end();
-    whole(sent, &received);
+    whole(bursts.end());
     let status = bridge.status();
     assert_eq!(status["directions"][0]["rate_bps"], 15_000_000, "{status}");
     check_balance(&status);
@@ -294,8 +233,7 @@ fn the_old_process_goes_on_when_the_new_one_dies_or_is_silent() {
     let late = String::from_utf8_lossy(&bytes);
     assert!(!late.contains("yours"), "{late}");
     thread::sleep(Duration::from_millis(200));
-    let (sent, received) = stream.end();
-    whole(sent, &received);
+    whole(stream.end());
     assert!(live.is_running());
     check_balance(&bridge.status());
     // And it can still be followed.
@@ -358,8 +296,7 @@ fn a_guarded_bridge_is_followed_by_a_guarded_bridge_and_metrics_go_on() {
     let (head, page) = page(&bridge.topology, 9177, "/metrics", "Host: 127.0.0.1\r\n");
     assert!(head.starts_with("HTTP/1.1 200") && page.contains("tidegate_"), "{head}{page}");
     thread::sleep(Duration::from_millis(300));
-    let (sent, received) = stream.end();
-    whole(sent, &received);
+    whole(stream.end());
     // The bridge of the second guardian fails, and comes back as usual.
     let process = crate::fail_open::bridge_of(&next).expect("a bridge");
     assert!(std::process::Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
@@ -385,8 +322,7 @@ fn frames_on_an_emulated_link_go_along() {
     let ended = followed(live);
     assert!(notes(&ended.report()).contains("packets went with the link to the process that took over"), "{ended:?}");
     thread::sleep(Duration::from_millis(400));
-    let (sent, received) = steady.end();
-    whole(sent, &received);
+    whole(steady.end());
     check_balance(&bridge.status());
     drop(next);
 }
@@ -466,7 +402,6 @@ fn thousands_of_subscribers_are_taken_over() {
     assert!(status.contains("differs from the file: policy.isp.subscriber.house 7.up=3 Mbit/s"), "{status}");
     assert!(said(&bridge.socket, &["why", "10.77.0.7"]).contains("3 Mbit/s"));
     thread::sleep(Duration::from_millis(200));
-    let (sent, received) = stream.end();
-    whole(sent, &received);
+    whole(stream.end());
     check_balance(&bridge.status());
 }
