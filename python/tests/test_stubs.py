@@ -32,4 +32,5 @@ def test_the_stubs_name_all_of_the_module_and_nothing_else() -> None:
         if isinstance(item, ast.ClassDef) and name != "ScenarioError":
             members = {part.name for part in item.body if isinstance(part, ast.FunctionDef)}
             public = {key for key in vars(getattr(_tidegate, name)) if not key.startswith("_") or key == "__arrow_c_stream__"}
+            members.discard("__new__")
             assert members == public, name

@@ -12,6 +12,7 @@ Rates are bits per second, times seconds, lengths bytes; the end of a column's n
 from tidegate._control import Control
 from tidegate._results import Results, Table
 from tidegate._scenario import Scenario, schema
+from tidegate._sweep import SweepResults, sweep
 from tidegate._tidegate import ScenarioError, __version__
 
-__all__ = ["Control", "Results", "Scenario", "ScenarioError", "Table", "__version__", "schema"]
+__all__ = ["Control", "Results", "Scenario", "ScenarioError", "SweepResults", "Table", "__version__", "schema", "sweep"]

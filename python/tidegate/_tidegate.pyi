@@ -78,6 +78,53 @@ class Report:
         """Write the folder that `tidegate run --out` writes; return the paths of its files. Raises OSError."""
 
 @final
+class Sweep:
+    """A sweep, ready to run."""
+
+    def __new__(cls, arguments: Sequence[str]) -> Sweep:
+        """The sweep that `tidegate sweep` runs with these arguments. Raises ScenarioError."""
+
+    @property
+    def points(self) -> int:
+        """The number of points."""
+
+    def missing(self) -> list[int]:
+        """The points, from 1, whose table is not there."""
+
+    def begin(self, points: Sequence[int]) -> None:
+        """Check these points and begin the folder. Raises ScenarioError."""
+
+    def run(self, points: Sequence[int], progress: Callable[[float], object] | None) -> None:
+        """Run these points in a folder that was begun, and write the table of each. Raises ScenarioError."""
+
+    def finish(self) -> SweepReport:
+        """Read the tables of all points, and write `table.parquet` and `report.html`. Raises ScenarioError."""
+
+@final
+class SweepReport:
+    """What a sweep measured."""
+
+    @property
+    def title(self) -> str:
+        """The title of the scenario."""
+
+    @property
+    def axes(self) -> list[tuple[str, str | None, list[float] | None]]:
+        """Of each axis its key, and the unit and the values of its numbers, one per point.
+
+        The unit is `bps`, `s`, `bytes` or empty; unit and values are None if the values of the axis are not all numbers of one kind.
+        """
+
+    def table(self) -> Table:
+        """The table, as `table.parquet` has it."""
+
+    def html(self) -> str:
+        """The page, as HTML."""
+
+    def text(self, width: int) -> str:
+        """The table of the command, for a terminal of this number of columns."""
+
+@final
 class Table:
     """A table as Arrow."""
 

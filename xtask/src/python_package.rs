@@ -6,7 +6,7 @@ use crate::cargo::{cargo, root, succeed, target_directory};
 use crate::failure::Failure;
 use crate::python::{PythonEnvironment, Wheel};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests import, and the checkers. The last brings the JavaScript runtime that pyright runs in.
@@ -25,12 +25,43 @@ const ENVIRONMENT: PythonEnvironment = PythonEnvironment {
     ],
 };
 
+/// What runs points of sweeps on clusters, and what their tests import.
+const CLUSTER: PythonEnvironment = PythonEnvironment {
+    folder: "cluster",
+    what: "Ray and Dask",
+    wheels: &[
+        Wheel { package: "pytest", version: "9.2.0" },
+        Wheel { package: "ray", version: "2.60.0" },
+        Wheel { package: "dask", version: "2026.8.0" },
+        Wheel { package: "distributed", version: "2026.8.0" },
+        Wheel { package: "psutil", version: "7.2.2" },
+        Wheel { package: "matplotlib", version: "3.11.2" },
+    ],
+};
+
 /// Builds the extension, and runs tests and checkers.
 ///
 /// # Errors
 /// [`Failure::Check`] if one of them finds something; [`Failure::Environment`] if their environment cannot be made.
 pub fn run() -> Result<(), Failure> {
-    ENVIRONMENT.prepare()?;
+    let python = tested(&ENVIRONMENT, None)?;
+    let cache = target_directory()?.join("mypy");
+    succeed(Command::new(&python).current_dir(root()).args(["-m", "mypy", "--cache-dir"]).arg(cache))?;
+    let mut pyright = Command::new(ENVIRONMENT.program("pyright")?);
+    succeed(pyright.current_dir(root()).arg("--pythonpath").arg(&python).env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1"))
+}
+
+/// Builds the extension, and runs sweeps on Ray and Dask, workers of which are killed.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_cluster() -> Result<(), Failure> {
+    tested(&CLUSTER, Some("python/tests/cluster")).map(drop)
+}
+
+/// Builds the package and runs its tests, or those of a folder; the Python that ran them.
+fn tested(environment: &PythonEnvironment, folder: Option<&str>) -> Result<PathBuf, Failure> {
+    environment.prepare()?;
     succeed(cargo().args(["build", "--workspace", "--lib", "--bins"]))?;
     let target = target_directory()?;
     let built = target.join("debug");
@@ -38,13 +69,11 @@ pub fn run() -> Result<(), Failure> {
     copy_package(&root().join("python/tidegate"), &package.join("tidegate"))?;
     copy(&built.join("lib_tidegate.so"), &package.join("tidegate/_tidegate.abi3.so"))?;
 
-    let python = ENVIRONMENT.program("python")?;
+    let python = environment.program("python")?;
     let mut tests = Command::new(&python);
     tests.env("PYTHONPATH", &package).env("PYTHONDONTWRITEBYTECODE", "1").env("TIDEGATE", built.join("tidegate"));
-    succeed(tests.current_dir(root()).args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]))?;
-    succeed(Command::new(&python).current_dir(root()).args(["-m", "mypy", "--cache-dir"]).arg(target.join("mypy")))?;
-    let mut pyright = Command::new(ENVIRONMENT.program("pyright")?);
-    succeed(pyright.current_dir(root()).arg("--pythonpath").arg(&python).env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1"))
+    succeed(tests.current_dir(root()).args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).args(folder))?;
+    Ok(python)
 }
 
 /// Makes `to` a folder with the files of `from`, and no others.

@@ -31,7 +31,7 @@ pub struct Arguments {
 /// Runs the command: 0 for a flow that is admitted, 1 for one that is refused.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let answer = admit::admit(&arguments.file, &arguments.flow, &arguments.set, arguments.variant.as_deref());
-    let answer = answer.map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    let answer = answer.map_err(Failure::Findings)?;
     if let Some(warnings) = &answer.warnings {
         log::styled(&drawn(warnings));
     }

@@ -115,18 +115,18 @@ pub fn load_policies(path: &Path, changes: &[String]) -> Result<Scenario, Failur
 
 /// The same, with all texts that were read.
 pub fn read_policies(path: &Path, changes: &[String]) -> Result<(Scenario, FileSet), Failure> {
-    let (scenario, files) = tidegate_scenario::read_policies(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    let (scenario, files) = tidegate_scenario::read_policies(path, changes).map_err(Failure::Findings)?;
     told(Ok(scenario)).map(|scenario| (scenario, files))
 }
 
 /// A file and all texts that it names, for a running bridge.
 pub fn gather(path: &Path, changes: &[String]) -> Result<FileSet, Failure> {
-    tidegate_scenario::gather(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))
+    tidegate_scenario::gather(path, changes).map_err(Failure::Findings)
 }
 
 /// Reads a machine file; its warnings go to standard error.
 pub fn load_machine(path: &Path, changes: &[String]) -> Result<MachineFile, Failure> {
-    let file = tidegate_scenario::machine::load(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    let file = tidegate_scenario::machine::load(path, changes).map_err(Failure::Findings)?;
     if let Some(warnings) = &file.warnings {
         log::styled(&drawn(warnings));
     }
@@ -134,7 +134,7 @@ pub fn load_machine(path: &Path, changes: &[String]) -> Result<MachineFile, Fail
 }
 
 fn told(loaded: Result<Scenario, Problems>) -> Result<Scenario, Failure> {
-    let scenario = loaded.map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    let scenario = loaded.map_err(Failure::Findings)?;
     if let Some(warnings) = &scenario.warnings {
         log::styled(&drawn(warnings));
     }

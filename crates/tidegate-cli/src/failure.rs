@@ -4,14 +4,15 @@ use crate::log;
 use std::fmt;
 use std::process::ExitCode;
 use tidegate_report::OutputError;
+use tidegate_scenario::Problems;
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug)]
 pub enum Failure {
     /// What the user gave cannot be used: the message says where, what, and what would be right. Exit code 2.
     BadInput(String),
-    /// The same for a file with findings, drawn for the terminal: colours and all.
-    Findings(String),
+    /// The same for a file with findings.
+    Findings(Problems),
     /// The machine lacks something: the message says what, and how to get it. Exit code 3.
     Environment(String),
     /// Tidegate contradicts itself. Exit code 101, as for a panic.
@@ -31,7 +32,7 @@ impl Failure {
     /// Tells the user.
     pub fn tell(&self) {
         match self {
-            Failure::Findings(drawn) => log::styled(&format!("{drawn}\n")),
+            Failure::Findings(problems) => log::styled(&format!("{}\n", crate::check::drawn(problems))),
             other => log::line(&other.to_string()),
         }
     }
@@ -59,7 +60,8 @@ impl From<OutputError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::BadInput(message) | Failure::Findings(message) | Failure::Environment(message) => f.write_str(message),
+            Failure::BadInput(message) | Failure::Environment(message) => f.write_str(message),
+            Failure::Findings(problems) => f.write_str(&problems.render(false)),
             Failure::Defect(message) => write!(f, "defect in tidegate, please report it: {message}"),
         }
     }

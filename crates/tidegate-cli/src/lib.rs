@@ -1,6 +1,6 @@
 //! The `tidegate` command as a library: one core in a simulation, in a replay and on live interfaces.
 //!
-//! [`run`] does what the command does with its arguments. [`simulate`] is `tidegate run` without a terminal. Only the process `tidegate` and the
+//! [`run`] does what the command does with its arguments. [`simulate`] is `tidegate run` and [`Study`] `tidegate sweep` without a terminal. Only the process `tidegate` and the
 //! Python package use this crate.
 //!
 //! Without Linux, or without the feature `live`, there is everything but the last.
@@ -61,7 +61,9 @@ mod simulation_report;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod supervision;
 mod sweep;
+mod sweep_figure;
 mod sweep_folder;
+mod sweep_study;
 mod sweep_table;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod take_over;
@@ -73,6 +75,7 @@ use std::process::ExitCode;
 
 pub use failure::Failure;
 pub use run::simulate;
+pub use sweep_study::Study;
 
 /// A traffic manager that keeps its promises: it polices, buffers, schedules and shapes packets so that every flow gets the rate, delay
 /// and loss it was promised.
@@ -91,7 +94,7 @@ enum Command {
     /// Simulate a scenario and report what every flow got
     Run(run::Arguments),
     /// Simulate a scenario at many points: every value of some keys, in one table with intervals
-    Sweep(sweep::Arguments),
+    Sweep(sweep_study::Arguments),
     /// Compare two results: what differs, and whether it can be chance
     Compare(compare::Arguments),
     /// Push a capture through a policy in virtual time
@@ -172,7 +175,7 @@ fn run_command(command: Command) -> Result<ExitCode, failure::Failure> {
     }
     match command {
         Command::Run(arguments) => run::run(&arguments),
-        Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         #[cfg(all(feature = "live", target_os = "linux"))]

@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         minimise,
         variant: arguments.variant.as_deref(),
     };
-    let answer = plan::plan(&request).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    let answer = plan::plan(&request).map_err(Failure::Findings)?;
     if let Some(warnings) = &answer.warnings {
         log::styled(&drawn(warnings));
     }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::sweep_folder::part;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use tidegate_report::{METRICS, Measurement, SweepResult, SweepRow, SweptFigure};
+use tidegate_report::{METRICS, Measurement, Parameter, SweepResult, SweepRow, SweptFigure};
 use tidegate_scenario::sweep::Design;
 use tidegate_scenario::units;
 use tidegate_sim::Estimate;
@@ -16,10 +16,10 @@ pub struct Outline {
     pub title: String,
     /// What runs, one sentence.
     pub circumstances: String,
-    /// The keys of the axes.
-    pub keys: Vec<String>,
-    /// The values of each point.
-    pub points: Vec<Vec<String>>,
+    /// The axes.
+    pub parameters: Vec<Parameter>,
+    /// The number of points.
+    pub points: usize,
     /// The design.
     pub design: Design,
     /// The figures on the terminal: a name, and the index of a metric.
@@ -32,7 +32,7 @@ pub struct Outline {
 pub fn result(outline: &Outline, folder: &Path) -> Result<SweepResult, Failure> {
     let mut rows = Vec::new();
     let mut first: HashMap<(String, String, String), Vec<Measurement>> = HashMap::new();
-    for point in 1..=outline.points.len() {
+    for point in 1..=outline.points {
         let measurements = tidegate_report::read_measurements(&part(folder, point));
         let measurements = measurements.map_err(|error| Failure::BadInput(format!("error: {error}; remove it to run the point again")))?;
         let mut order: Vec<(String, String, String)> = Vec::new();
@@ -55,8 +55,7 @@ pub fn result(outline: &Outline, folder: &Path) -> Result<SweepResult, Failure> 
             first = subjects;
         }
     }
-    let (places, axis) = places(outline);
-    let curves = outline.points.iter().map(|values| curve(outline, values)).collect();
+    let curves = (0..outline.points).map(|point| curve(outline, point)).collect();
     let paired = if outline.is_paired {
         "taken replication by replication, which have the same random streams"
     } else {
@@ -70,10 +69,7 @@ pub fn result(outline: &Outline, folder: &Path) -> Result<SweepResult, Failure> 
         title: outline.title.clone(),
         circumstances: outline.circumstances.clone(),
         notes,
-        keys: outline.keys.clone(),
-        points: outline.points.clone(),
-        places,
-        axis,
+        parameters: outline.parameters.clone(),
         curves,
         shown: outline.shown.clone(),
         rows,
@@ -105,26 +101,23 @@ fn swept(own: &[Measurement], base: Option<&[Measurement]>, metric: usize, is_pa
 /// A value of an axis as a number, if it is of this kind.
 type Reading = fn(&str) -> Option<f64>;
 
-/// Where points are on the horizontal axis of plots: the value of the first key as a number, or else the number of the point.
-fn places(outline: &Outline) -> (Vec<f64>, String) {
-    let key = &outline.keys[0];
-    let values: Vec<&str> = outline.points.iter().map(|point| point[0].as_str()).collect();
-    let all = |number: Reading| values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>();
-    let kinds: [(Reading, &str); 4] = [
-        (|value| value.parse().ok().filter(|number: &f64| number.is_finite()), ""),
-        (|value| units::rate(value).ok().map(|rate| rate.bits_per_second() as f64), " (bit/s)"),
-        (|value| units::duration(value).ok().map(|duration| duration.picoseconds() as f64 / 1e12), " (s)"),
-        (|value| units::size(value).ok().map(|bytes| bytes as f64), " (bytes)"),
+/// The values of an axis as numbers, and their unit as names of columns have it, if all are of one kind.
+pub fn numbers(values: &[String]) -> Option<(&'static str, Vec<f64>)> {
+    let kinds: [(&str, Reading); 4] = [
+        ("", |value| value.parse().ok().filter(|number: &f64| number.is_finite())),
+        ("bps", |value| units::rate(value).ok().map(|rate| rate.bits_per_second() as f64)),
+        ("s", |value| units::duration(value).ok().map(|duration| duration.picoseconds() as f64 / 1e12)),
+        ("bytes", |value| units::size(value).ok().map(|bytes| bytes as f64)),
     ];
-    let found = kinds.into_iter().find_map(|(number, unit)| Some((all(number)?, format!("{key}{unit}"))));
-    found.unwrap_or_else(|| ((1..=values.len()).map(|point| point as f64).collect(), format!("the number of the point, by {key}")))
+    kinds.into_iter().find_map(|(unit, number)| Some((unit, values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>()?)))
 }
 
 /// In a grid, points with the same values of all axes but the first are one curve.
-fn curve(outline: &Outline, values: &[String]) -> String {
+fn curve(outline: &Outline, point: usize) -> String {
     if outline.design != Design::Grid {
         return String::new();
     }
-    let others = outline.keys.iter().zip(values).skip(1);
-    others.map(|(key, value)| format!("{} {value}", key.rsplit('.').next().unwrap_or(key))).collect::<Vec<_>>().join(", ")
+    let others = outline.parameters.iter().skip(1);
+    let shown = others.map(|parameter| format!("{} {}", parameter.key.rsplit('.').next().unwrap_or_default(), parameter.values[point]));
+    shown.collect::<Vec<_>>().join(", ")
 }

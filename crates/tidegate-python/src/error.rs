@@ -6,7 +6,7 @@ use tidegate_scenario::Problems;
 use tidegate_scenario::diagnostic::Severity;
 
 pyo3::create_exception!(
-    _tidegate,
+    tidegate._tidegate,
     ScenarioError,
     PyValueError,
     "A scenario or policy file that cannot be used.\n\nThe text is that of the command. `file`, `line` and `column` (both from 1) are those of the \

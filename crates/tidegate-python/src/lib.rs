@@ -7,6 +7,7 @@ mod error;
 mod report;
 mod scenario;
 mod simulation;
+mod sweep;
 mod table;
 
 use error::ScenarioError;
@@ -32,6 +33,8 @@ fn _tidegate(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<report::Report>()?;
+    module.add_class::<sweep::Sweep>()?;
+    module.add_class::<sweep::SweepReport>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(control::ask_json, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;

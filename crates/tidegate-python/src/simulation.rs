@@ -1,6 +1,6 @@
-//! A simulation in threads of its own, while the caller's thread looks after signals and progress.
+//! Work in threads of its own, while the caller's thread looks after signals and progress.
 
-use crate::error::refused;
+use crate::error::{refused, scenario_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use tidegate_report::Report;
 /// The time between two looks at signals and progress.
 const WATCH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Simulates every variant without the GIL. A signal or an exception of `progress` ends the simulation, and is raised.
+/// Simulates every variant.
 pub fn run(
     py: Python<'_>,
     scenario: &tidegate_scenario::Scenario,
@@ -21,16 +21,26 @@ pub fn run(
     replications: Option<u32>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Report> {
+    watched(py, progress, |note, cancel| tidegate_cli::simulate(scenario, seed, replications, note, cancel))
+}
+
+/// Does work that tells how far it is, without the GIL. A signal or an exception of `progress` ends the work, and is raised.
+pub fn watched<Done: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&(dyn Fn(f64) + Sync), &AtomicBool) -> Result<Done, Failure> + Send,
+) -> PyResult<Done> {
     let progress = progress.map(|callable| callable.clone().unbind());
     let (done, cancel) = (AtomicU64::new(0), AtomicBool::new(false));
     let note = |fraction: f64| done.store(fraction.to_bits(), Ordering::Relaxed);
     let outcome = py.detach(|| {
         thread::scope(|scope| {
             let (end, has_ended) = mpsc::channel::<()>();
-            let simulation = scope.spawn(|| {
+            let (note, cancel) = (&note, &cancel);
+            let simulation = scope.spawn(move || {
                 // Dropped at the end of the thread, however it ends.
                 let _end = end;
-                tidegate_cli::simulate(scenario, seed, replications, &note, &cancel)
+                work(note, cancel)
             });
             let mut told = 0;
             let mut watch = || {
@@ -54,9 +64,15 @@ pub fn run(
             simulation.join().map_err(|_| PyRuntimeError::new_err("defect in tidegate, please report it: the simulation panicked"))
         })
     })?;
-    outcome.map_err(|failure| match failure {
-        Failure::BadInput(text) | Failure::Findings(text) => refused(py, text),
+    outcome.map_err(|failure| exception(py, failure))
+}
+
+/// A failure as Python raises it.
+pub fn exception(py: Python<'_>, failure: Failure) -> PyErr {
+    match failure {
+        Failure::BadInput(text) => refused(py, text),
+        Failure::Findings(problems) => scenario_error(py, &problems),
         Failure::Environment(text) => PyOSError::new_err(text),
-        defect => PyRuntimeError::new_err(defect.to_string()),
-    })
+        defect @ Failure::Defect(_) => PyRuntimeError::new_err(defect.to_string()),
+    }
 }

@@ -45,6 +45,7 @@ mod metrics;
 mod model;
 mod output;
 mod packet_trace;
+mod parameter;
 mod parquet_tables;
 mod places;
 mod plain;
@@ -70,7 +71,7 @@ pub use error::{OutputError, ReportError};
 pub use folder::{OutputFolder, write_all};
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
-pub use measurements::{Measurement, REPLICATIONS, parameter_is_number, read_measurements, write_point};
+pub use measurements::{Measurement, REPLICATIONS, read_measurements, write_point};
 pub use metrics::{METRICS, shown_figure};
 pub use model::{
     CallResult, CellResult, ChangeDone, ChangeResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
@@ -79,6 +80,7 @@ pub use model::{
 };
 pub use output::OutputFile;
 pub use packet_trace::{PacketStep, PacketTrace};
+pub use parameter::{Numbers, Parameter};
 pub use parquet_tables::tables;
 pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_packet_rate, format_rate, format_ratio, format_time};
@@ -87,7 +89,7 @@ pub use reproduction::{
     ExperimentResult, REPRODUCTION_SCHEMA, Reproduction, Tally, reproduction_html, reproduction_json, reproduction_terminal,
     write_reproduction,
 };
-pub use sweep::{SweepResult, SweepRow, SweptFigure, sweep_json, sweep_terminal, write_sweep};
+pub use sweep::{SweepResult, SweepRow, SweptFigure, sweep_columns, sweep_html, sweep_json, sweep_terminal, write_sweep};
 pub use table::{TerminalOptions, terminal};
 pub use unfinished::remove_unfinished;
 

@@ -12,6 +12,7 @@ use crate::error::{OutputError, ReportError};
 use crate::metrics::METRICS;
 use crate::model::Report;
 use crate::output::OutputFile;
+use crate::parameter::Parameter;
 use crate::parquet_tables::replications;
 
 /// The table of replications in a folder of results.
@@ -77,28 +78,17 @@ pub fn read_measurements(path: &Path) -> Result<Vec<Measurement>, ReportError> {
     Ok(rows)
 }
 
-/// The values of a parameter, one per point: numbers, if all are.
-pub fn parameter_is_number<'a>(mut values: impl Iterator<Item = &'a str>) -> bool {
-    values.all(|value| value.parse::<f64>().is_ok_and(f64::is_finite))
-}
-
-/// Writes what one point of a sweep measured: the table of replications, with the point's number and its parameters (key, value, whether the column is
-/// one of numbers) before it. The file comes to its place complete.
+/// Writes what one point of a sweep measured: the table of replications, with the point's number, from 1, and its parameters before it. The file comes to
+/// its place complete.
 ///
 /// # Errors
 /// The system refuses.
-pub fn write_point(report: &Report, point: u64, parameters: &[(&str, &str, bool)], place: &Path) -> Result<(), ReportError> {
+pub fn write_point(report: &Report, point: usize, parameters: &[Parameter], place: &Path) -> Result<(), ReportError> {
     let mut columns = replications(report);
     let rows = report.runs.iter().map(|run| run.replications.len()).sum();
-    let own = std::iter::once(Column { name: "point", values: Values::Count(vec![point; rows]) });
-    let parameters = parameters.iter().map(|&(name, value, is_number)| {
-        let values = match value.parse() {
-            Ok(number) if is_number => Values::Number(vec![number; rows]),
-            _ => Values::Text(vec![value; rows]),
-        };
-        Column { name, values }
-    });
-    columns.splice(0..0, own.chain(parameters));
+    let mut own = vec![Column { name: "point", values: Values::Count(vec![point as u64; rows]) }];
+    own.extend(parameters.iter().flat_map(|parameter| parameter.columns(std::iter::repeat_n(point - 1, rows))));
+    columns.splice(0..0, own);
     write_table_file(&columns, place)
 }
 
@@ -129,7 +119,8 @@ mod tests {
         report.runs[1].replications = vec![flow];
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("point.parquet");
-        write_point(&report, 4, &[("link.a.rate", "5 Mbit/s", false), ("policy.a.weight", "3", true)], &place).unwrap();
+        let rate = Parameter::new("link.a.rate".into(), vec!["5 Mbit/s".into(); 4], Some(("bps", vec![5e6; 4])));
+        write_point(&report, 4, &[rate], &place).unwrap();
         let rows = read_measurements(&place).unwrap();
         assert_eq!(rows.len(), 3);
         assert_eq!((rows[0].point, rows[0].replication, rows[0].seed), (4, 3, 7));

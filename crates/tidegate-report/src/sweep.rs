@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 
@@ -9,10 +10,11 @@ use crate::columnar::{Column, Values};
 use crate::error::{OutputError, ReportError};
 use crate::figure::{Axis, Chart, Curve, Panel, Table};
 use crate::html::{self, escaped};
-use crate::measurements::{parameter_is_number, write_table_file};
+use crate::measurements::write_table_file;
 use crate::metrics::{METRICS, shown_figure};
 use crate::model::Estimate;
 use crate::output::OutputFile;
+use crate::parameter::Parameter;
 use crate::plain::{plain, unbroken, wrapped};
 use crate::plot::{Legend, Plots, line_chart};
 use crate::quantity::NO_BREAK_SPACE;
@@ -34,14 +36,8 @@ pub struct SweepResult {
     pub circumstances: String,
     /// Remarks, a sentence each.
     pub notes: Vec<String>,
-    /// The keys of the axes.
-    pub keys: Vec<String>,
-    /// The values of each point, one per axis.
-    pub points: Vec<Vec<String>>,
-    /// The place of each point on the horizontal axis of plots.
-    pub places: Vec<f64>,
-    /// What the horizontal axis of plots shows, with its unit.
-    pub axis: String,
+    /// The axes.
+    pub parameters: Vec<Parameter>,
     /// Which points are one curve: those with the same text.
     pub curves: Vec<String>,
     /// The figures that the terminal shows: a flow's or port's name, and the index of a metric.
@@ -101,7 +97,7 @@ fn table(sweep: &SweepResult) -> Table {
         }
     }
     let mut head = vec!["point".to_owned()];
-    head.extend(sweep.keys.iter().cloned());
+    head.extend(sweep.parameters.iter().map(|parameter| parameter.key.clone()));
     if runs.len() > 1 {
         head.push("run".to_owned());
     }
@@ -109,13 +105,13 @@ fn table(sweep: &SweepResult) -> Table {
     head.extend(sweep.shown.iter().map(|(name, metric)| format!("{name} {}", METRICS[*metric])));
     let mut rows = Vec::new();
     let mut rest = sweep.rows.as_slice();
-    for (index, values) in sweep.points.iter().enumerate() {
+    for index in 0..sweep.curves.len() {
         let (here, further) = rest.split_at(rest.partition_point(|row| row.point <= index + 1));
         rest = further;
         for run in &runs {
             let own: Vec<&SweepRow> = here.iter().filter(|row| row.run == *run).collect();
             let mut cells = vec![(index + 1).to_string()];
-            cells.extend(values.iter().cloned());
+            cells.extend(sweep.parameters.iter().map(|parameter| parameter.values[index].clone()));
             if runs.len() > 1 {
                 cells.push((*run).to_owned());
             }
@@ -141,7 +137,8 @@ pub fn sweep_json(sweep: &SweepResult) -> String {
         .iter()
         .map(|row| {
             let mut value = serde_json::to_value(row).expect("the row has only string keys");
-            let parameters = sweep.keys.iter().zip(&sweep.points[row.point - 1]).map(|(key, value)| (key.clone(), value.clone().into()));
+            let value_of = |parameter: &Parameter| (parameter.key.clone(), parameter.values[row.point - 1].clone().into());
+            let parameters = sweep.parameters.iter().map(value_of);
             value["parameters"] = serde_json::Value::Object(parameters.collect());
             for (metric, figure) in METRICS.iter().zip(&row.figures) {
                 value[*metric] = serde_json::to_value(figure).expect("the figure has only string keys");
@@ -165,11 +162,10 @@ pub fn sweep_json(sweep: &SweepResult) -> String {
 /// The file system refuses.
 pub fn write_sweep(sweep: &SweepResult, folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let paths = ["table.parquet", "report.html"].map(|name| folder.join(name));
-    let names: Vec<[String; 4]> =
-        METRICS.iter().map(|metric| ["", "half_width", "difference", "difference_half_width"].map(|part| with(metric, part))).collect();
-    write_table_file(&columns(sweep, &names), &paths[0])?;
+    write_table_file(&sweep_columns(sweep), &paths[0])?;
     let mut file = OutputFile::create(&paths[1])?;
-    std::io::Write::write_all(&mut file, page(sweep).as_bytes()).map_err(|error| OutputError::system(&paths[1], "written", &error))?;
+    std::io::Write::write_all(&mut file, sweep_html(sweep).as_bytes())
+        .map_err(|error| OutputError::system(&paths[1], "written", &error))?;
     file.finish()?;
     Ok(paths.to_vec())
 }
@@ -183,22 +179,20 @@ fn with(metric: &str, part: &str) -> String {
     }
 }
 
-fn columns<'a>(sweep: &'a SweepResult, names: &'a [[String; 4]]) -> Vec<Column<'a>> {
+/// The names of the columns of all metrics: mean, half width, difference to the first point, and its half width.
+static NAMES: LazyLock<Vec<[String; 4]>> = LazyLock::new(|| {
+    METRICS.iter().map(|metric| ["", "half_width", "difference", "difference_half_width"].map(|part| with(metric, part))).collect()
+});
+
+/// The table of the sweep, as `table.parquet` has it.
+pub fn sweep_columns(sweep: &SweepResult) -> Vec<Column<'_>> {
     let rows = &sweep.rows;
     let text = |name, value: fn(&SweepRow) -> &str| Column { name, values: Values::Text(rows.iter().map(value).collect()) };
     let mut columns = vec![Column { name: "point", values: Values::Count(rows.iter().map(|row| row.point as u64).collect()) }];
-    for (axis, key) in sweep.keys.iter().enumerate() {
-        let values = rows.iter().map(|row| sweep.points[row.point - 1][axis].as_str());
-        let values = if parameter_is_number(sweep.points.iter().map(|point| point[axis].as_str())) {
-            Values::Number(values.filter_map(|value| value.parse().ok()).collect())
-        } else {
-            Values::Text(values.collect())
-        };
-        columns.push(Column { name: key, values });
-    }
+    columns.extend(sweep.parameters.iter().flat_map(|parameter| parameter.columns(rows.iter().map(|row| row.point - 1))));
     columns.extend([text("run", |row| &row.run), text("scope", |row| &row.scope), text("name", |row| &row.name)]);
     columns.push(Column { name: "replications", values: Values::Count(rows.iter().map(|row| row.replications).collect()) });
-    for (metric, names) in names.iter().enumerate() {
+    for (metric, names) in NAMES.iter().enumerate() {
         let figures: [fn(&SweptFigure) -> Option<f64>; 4] = [
             |figure| Some(figure.mean.mean),
             |figure| figure.mean.half_width,
@@ -217,8 +211,9 @@ fn columns<'a>(sweep: &'a SweepResult, names: &'a [[String; 4]]) -> Vec<Column<'
 fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
     let mut panels: Vec<Panel> = Vec::new();
     let mut left_out = 0;
+    let (places, axis) = places(sweep);
     let mut order: Vec<&SweepRow> = sweep.rows.iter().collect();
-    order.sort_by(|a, b| sweep.places[a.point - 1].total_cmp(&sweep.places[b.point - 1]));
+    order.sort_by(|a, b| places[a.point - 1].total_cmp(&places[b.point - 1]));
     for row in &sweep.rows {
         if row.figures[metric].is_some() && !panels.iter().any(|panel| panel.name == row.run) {
             panels.push(Panel::new(row.run.clone(), Vec::new()));
@@ -240,14 +235,24 @@ fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
                 panel.curves.len() - 1
             }
         };
-        panel.curves[curve].push(sweep.places[row.point - 1], figure.mean.mean);
+        panel.curves[curve].push(places[row.point - 1], figure.mean.mean);
     }
     let (x, y) = (Axis::linear("first axis"), Axis::linear("mean"));
-    let chart = Chart::new(METRICS[metric], format!("{} over {}", METRICS[metric], sweep.axis), x, y, panels);
+    let chart = Chart::new(METRICS[metric], format!("{} over {}", METRICS[metric], axis), x, y, panels);
     ((!chart.panels.is_empty()).then_some(chart), left_out)
 }
 
-fn page(sweep: &SweepResult) -> String {
+/// Where points are on the horizontal axis of plots, and what it shows: the first parameter as a number, or else the number of the point.
+fn places(sweep: &SweepResult) -> (Vec<f64>, String) {
+    let first = &sweep.parameters[0];
+    match &first.numbers {
+        Some(numbers) => (numbers.values.clone(), first.label()),
+        None => ((1..=first.values.len()).map(|point| point as f64).collect(), format!("the number of the point, by {}", first.key)),
+    }
+}
+
+/// The sweep as a page, which opens without a network.
+pub fn sweep_html(sweep: &SweepResult) -> String {
     let mut body =
         format!("<header>\n<h1>{}</h1>\n<p class=\"circumstances\">{}</p>\n", escaped(&sweep.title), escaped(&sweep.circumstances));
     sweep.notes.iter().for_each(|note| body.push_str(&format!("<p class=\"note\">{}</p>\n", escaped(note))));
@@ -278,10 +283,10 @@ mod tests {
             title: "A <queue>".into(),
             circumstances: "2 points".into(),
             notes: vec!["A note.".into()],
-            keys: vec!["policy.line.rate".into(), "policy.line.weight".into()],
-            points: vec![vec!["2 Mbit/s".into(), "1".into()], vec!["1 Mbit/s".into(), "3".into()]],
-            places: vec![2e6, 1e6],
-            axis: "policy.line.rate (bit/s)".into(),
+            parameters: vec![
+                Parameter::new("policy.line.rate".into(), vec!["2 Mbit/s".into(), "1 Mbit/s".into()], Some(("bps", vec![2e6, 1e6]))),
+                Parameter::new("policy.line.weight".into(), vec!["1".into(), "3".into()], Some(("", vec![1.0, 3.0]))),
+            ],
             curves: vec![String::new(); 2],
             shown: vec![("<voice>".into(), 0)],
             rows: vec![row(1, "a"), row(1, "b"), row(2, "a"), row(2, "b")],
@@ -309,11 +314,9 @@ mod tests {
         let paths = write_sweep(&sample(), folder.path()).unwrap();
         let page = std::fs::read_to_string(&paths[1]).unwrap();
         assert!(page.contains("id=\"throughput_bps\"") && !page.contains("<voice>") && !page.contains("https://"));
-        let names = |sweep: &SweepResult| {
-            let names: Vec<[String; 4]> = METRICS.iter().map(|metric| ["", "a", "b", "c"].map(|part| with(metric, part))).collect();
-            columns(sweep, &names).iter().map(|column| column.name.to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(names(&sample())[..4], ["point", "policy.line.rate", "policy.line.weight", "run"]);
+        let sweep = sample();
+        let names: Vec<&str> = sweep_columns(&sweep).iter().map(|column| column.name).collect();
+        assert_eq!(names[..5], ["point", "policy.line.rate", "policy.line.rate_bps", "policy.line.weight", "run"]);
         assert_eq!(
             (with("delay_p99_s", "half_width"), with("loss", "difference")),
             ("delay_p99_half_width_s".into(), "loss_difference".into())

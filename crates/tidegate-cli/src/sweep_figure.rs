@@ -1,0 +1,59 @@
+//! Figures of a sweep by name: `NAME.METRIC`, and the interval of one that ends the replications of a point.
+
+use tidegate_report::{METRICS, Run};
+use tidegate_sim::Estimate;
+
+/// What figures can be asked of.
+pub struct Names<'a> {
+    pub flows: Vec<&'a str>,
+    pub ports: Vec<&'a str>,
+}
+
+impl Names<'_> {
+    /// Reads `NAME.METRIC`.
+    pub fn figure(&self, text: &str) -> Result<(String, usize), String> {
+        let (name, metric) = text.rsplit_once('.').ok_or_else(|| format!("`{text}` is no NAME.METRIC, such as voice.delay_p99_s"))?;
+        let metric = index_of(metric).ok_or_else(|| format!("there is no metric `{metric}`; there is {}", METRICS.join(", ")))?;
+        if self.flows.iter().chain(&self.ports).any(|known| *known == name) {
+            return Ok((name.to_owned(), metric));
+        }
+        let known: Vec<&str> = self.flows.iter().chain(&self.ports).take(20).copied().collect();
+        Err(format!("there is no flow and no link `{name}`; there is {}", known.join(", ")))
+    }
+}
+
+/// The index of a metric.
+pub fn index_of(metric: &str) -> Option<usize> {
+    METRICS.iter().position(|known| *known == metric)
+}
+
+/// When the replications of a point are enough.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Until {
+    pub name: String,
+    pub metric: usize,
+    pub part: f64,
+}
+
+impl Until {
+    /// Reads `NAME.METRIC=PART%`.
+    pub fn parse(text: &str, names: &Names<'_>) -> Result<Until, String> {
+        let form = "write NAME.METRIC=PART, such as voice.delay_p99_s=5%";
+        let (figure, part) = text.rsplit_once('=').ok_or(form)?;
+        let (name, metric) = names.figure(figure.trim())?;
+        let percent = part.trim().strip_suffix('%').ok_or(form)?;
+        let percent: f64 = percent.trim().parse().map_err(|_| form)?;
+        if !(percent > 0.0 && percent < 100.0) {
+            return Err(format!("{percent} % is no part; give more than 0 % and less than 100 %"));
+        }
+        Ok(Until { name, metric, part: percent / 100.0 })
+    }
+
+    /// True if the interval of the figure is small enough. A flow comes before a link of its name.
+    pub fn is_reached(&self, run: &Run) -> bool {
+        let is_port = !run.replications.iter().any(|row| !row.is_port && row.name == self.name);
+        let rows = run.replications.iter().filter(|row| row.name == self.name && row.is_port == is_port);
+        let values: Vec<f64> = rows.filter_map(|row| row.figures()[self.metric]).collect();
+        Estimate::of(&values).is_some_and(|estimate| estimate.half_width.is_some_and(|width| width <= self.part * estimate.mean.abs()))
+    }
+}
