@@ -28,6 +28,18 @@ pub fn succeed(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(Failure::Check(format!("`{shown}` ended with {status}"))) }
 }
 
+/// Runs a command beside others. What it was and what it wrote, to be printed once they have ended, and how it ended.
+pub fn captured(command: &mut Command) -> (String, Result<(), Failure>) {
+    let shown = shown(command);
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => return (String::new(), Err(Failure::Environment(format!("cannot start `{shown}`: {error}")))),
+    };
+    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let ended = if output.status.success() { Ok(()) } else { Err(Failure::Check(format!("`{shown}` ended with {}", output.status))) };
+    (format!("$ {shown}\n{error}{out}"), ended)
+}
+
 /// Runs a command and returns what it writes to standard output; what it writes to standard error passes through.
 ///
 /// # Errors

@@ -1,10 +1,11 @@
 //! `cargo xtask test`: everything that gates, in one order, with one verdict.
 
-use crate::cargo::{cargo, root, succeed};
+use crate::cargo::{captured, cargo, metadata, root, succeed};
 use crate::environment::{self, BARE_TARGET};
 use crate::failure::Failure;
 use crate::steps::{self, Step};
 use clap::Parser;
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What `cargo xtask test` is told.
@@ -78,14 +79,42 @@ fn no_live() -> Result<(), Failure> {
     succeed(cargo().args(["check", "--package=tidegate-cli", "--no-default-features"]))
 }
 
+/// Suites that wait for the clock most of the time: of their eight minutes, one is work. They run beside the others, which give way to them.
+const WAITING: [&str; 2] = ["live", "namespaces"];
+
 fn tests() -> Result<(), Failure> {
-    succeed(cargo().args(["test", "--workspace"]))
+    let suites = test_suites()?;
+    let (waiting, working): (Vec<String>, Vec<String>) = suites.into_iter().partition(|suite| WAITING.contains(&suite.as_str()));
+    let named = |suites: &[String]| suites.iter().map(|suite| format!("--test={suite}")).collect::<Vec<_>>();
+    let targets = [&["--lib", "--bins", "--examples"].map(str::to_owned)[..], &named(&working)].concat();
+    let together = ["test", "--workspace"];
+    succeed(cargo().args(together).arg("--no-run").args(&targets).args(named(&waiting)))?;
+    let beside = std::thread::spawn(move || captured(cargo().args(together).arg("--no-fail-fast").args(named(&waiting))));
+    let mut patient = Command::new("nice");
+    patient.current_dir(root()).args(["-n", "10"]).arg(cargo().get_program()).args(together);
+    let outcomes = [succeed(patient.args(targets)), succeed(cargo().args(["test", "--workspace", "--doc"]))];
+    let (text, outcome) = beside.join().expect("it does not panic");
+    println!("{text}");
+    // All three have run, so that one run shows everything that is wrong.
+    outcomes.into_iter().chain([outcome]).collect()
 }
 
-/// The optimisations of a release come from other parts of the compiler than those of the other tests, and have their own errors.
+/// The names of the workspace's integration tests, each once.
+fn test_suites() -> Result<BTreeSet<String>, Failure> {
+    let metadata = metadata()?;
+    let targets =
+        metadata["packages"].as_array().into_iter().flatten().flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let tests = targets.filter(|target| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "test")));
+    Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
+}
+
+/// The optimisations of a release come from other parts of the compiler than those of the other tests, and have their own errors. The core is one crate:
+/// what optimisation when linking could add does not reach into it, and takes as long again.
 fn optimised() -> Result<(), Failure> {
     let suites = ["conformance_*", "guarantees", "textbooks"];
-    succeed(cargo().args(["test", "--release", "--package", "tidegate-core"]).args(suites.map(|suite| format!("--test={suite}"))))
+    let mut command = cargo();
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    succeed(command.args(["test", "--release", "--package", "tidegate-core"]).args(suites.map(|suite| format!("--test={suite}"))))
 }
 
 fn licences() -> Result<(), Failure> {
@@ -116,6 +145,12 @@ mod tests {
     fn only_selects_steps_in_the_fixed_order() {
         assert_eq!(names(&["--only", "tests", "--only", "format"]), Some(vec!["format", "tests"]));
         assert_eq!(names(&[]).map(|all| all.len()), Some(STEPS.len()));
+    }
+
+    #[test]
+    fn every_suite_that_waits_is_one_of_the_workspace() {
+        let suites = test_suites().ok().unwrap();
+        assert!(WAITING.iter().all(|suite| suites.contains(*suite)) && suites.len() > 50, "{suites:?}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tidegate_core::admission::{AdmissionControl, Answer, FlowSpec, LinkSettings,
 use tidegate_core::units::{Duration, Rate, Time};
 
 /// Requests in one round; few in the tests.
-const ROUND: u64 = if cfg!(test) { 1 << 8 } else { 1 << 14 };
+const ROUND: u64 = if cfg!(any(test, debug_assertions)) { 1 << 8 } else { 1 << 14 };
 
 /// Requests after which the measured load is taken anew; no flow sends, so it is 0.
 const MEASURED: u64 = 256;

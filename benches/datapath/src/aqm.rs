@@ -19,7 +19,7 @@ use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
 
 /// Packets in one round; few in the tests.
-const ROUND_PACKETS: usize = if cfg!(test) { 1 << 14 } else { 1 << 20 };
+const ROUND_PACKETS: usize = if cfg!(any(test, debug_assertions)) { 1 << 14 } else { 1 << 20 };
 
 /// The port without an AQM.
 const NONE: &str = "none";

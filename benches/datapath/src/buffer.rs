@@ -15,7 +15,7 @@ use tidegate_core::registry::{AnyBufferManager, BufferKind, PartitionSpec};
 use tidegate_core::units::{Overhead, Time};
 
 /// Packets in one round; few in the tests.
-const ROUND_PACKETS: usize = if cfg!(test) { 1 << 14 } else { 1 << 20 };
+const ROUND_PACKETS: usize = if cfg!(any(test, debug_assertions)) { 1 << 14 } else { 1 << 20 };
 
 /// Packets of each flow that stay queued.
 const BACKLOG: u32 = 2;

@@ -17,7 +17,7 @@ use tidegate_cells::{
 };
 
 /// Cells in one round; few in the tests.
-const ROUND_CELLS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
+const ROUND_CELLS: u64 = if cfg!(any(test, debug_assertions)) { 1 << 14 } else { 1 << 20 };
 
 /// The bursts of a million connections may take some rounds more than are run before.
 const MOST_ROUNDS: u32 = 64;

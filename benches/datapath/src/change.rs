@@ -18,7 +18,7 @@ use tidegate_core::scheduler::{FlowParameters, Scheduler, Setup};
 use tidegate_core::units::{Rate, Time};
 
 /// Changes in one round; few in the tests.
-const ROUND_CHANGES: u64 = if cfg!(test) { 1 << 10 } else { 1 << 16 };
+const ROUND_CHANGES: u64 = if cfg!(any(test, debug_assertions)) { 1 << 10 } else { 1 << 16 };
 
 /// Parameters that flows get in turn.
 const DRAWS: u32 = 1021;

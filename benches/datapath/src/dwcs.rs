@@ -18,10 +18,10 @@ use tidegate_core::scheduler::{Decision, EarliestDeadlineFirst, FlowParameters, 
 use tidegate_core::units::{Duration, Rate, Time};
 
 /// Decisions in one round; few in the tests.
-const ROUND: u64 = if cfg!(test) { 1 << 12 } else { 1 << 19 };
+const ROUND: u64 = if cfg!(any(test, debug_assertions)) { 1 << 12 } else { 1 << 19 };
 
 /// Streams looked at in one round of the engine that scans.
-const SCANNED: u64 = if cfg!(test) { 1 << 16 } else { 1 << 24 };
+const SCANNED: u64 = if cfg!(any(test, debug_assertions)) { 1 << 16 } else { 1 << 24 };
 
 const NAMES: [&str; 11] = [
     "engine/shares",

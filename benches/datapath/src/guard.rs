@@ -11,7 +11,7 @@ use crate::{Benchmark, Rounds};
 use tidegate_core::guard::{Activity, Claim, Guard, GuardSettings, GuardedFlow, Vacancies};
 
 /// Activations in one round, times the flows; few in the tests.
-const ROUND: u64 = if cfg!(test) { 1 << 12 } else { 1 << 21 };
+const ROUND: u64 = if cfg!(any(test, debug_assertions)) { 1 << 12 } else { 1 << 21 };
 
 const NAMES: [&str; 3] = ["activate", "every-corner", "round-robin"];
 
@@ -43,7 +43,7 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         "every-corner" if flows > QUADRATIC_FLOWS => return Err(format!("every-corner takes up to {QUADRATIC_FLOWS} flows")),
         "every-corner" => {
             let mut claims: Vec<Claim> = guarded.iter().map(|flow| Claim { weight: flow.weight, most: 0, credit: 0 }).collect();
-            let count = if cfg!(test) { 1 } else { (activations / u64::from(flows)).max(1) };
+            let count = if cfg!(any(test, debug_assertions)) { 1 } else { (activations / u64::from(flows)).max(1) };
             Box::new(move || {
                 for _ in 0..count {
                     for claim in &mut claims {

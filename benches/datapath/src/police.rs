@@ -12,7 +12,7 @@ use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 
 /// Packets in one round, as in `benches/peers/meter.c`; few in the tests.
-const ROUND_PACKETS: usize = if cfg!(test) { 1 << 14 } else { 1 << 22 };
+const ROUND_PACKETS: usize = if cfg!(any(test, debug_assertions)) { 1 << 14 } else { 1 << 22 };
 
 /// How the state of a policer is reached.
 const ACCESSES: [&str; 2] = ["plain", "prefetch"];

@@ -29,7 +29,7 @@ use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Tim
 pub(crate) const PORT_RATE: u64 = 100_000_000_000;
 
 /// Packets in one round; few in the tests.
-pub(crate) const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
+pub(crate) const ROUND_PACKETS: u64 = if cfg!(any(test, debug_assertions)) { 1 << 14 } else { 1 << 20 };
 
 /// Schedulers that are measured behind a shaper too, and in trees: groups send two dozen packets in a row by DRR, and one by WRR.
 const COMPOSED: [&str; 4] = ["shaped-drr", "tree-drr", "shaped-tree-drr", "tree-wrr"];

@@ -121,3 +121,18 @@ fn curve(outline: &Outline, point: usize) -> String {
     let shown = others.map(|parameter| format!("{} {}", parameter.key.rsplit('.').next().unwrap_or_default(), parameter.values[point]));
     shown.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_one_kind_are_numbers_with_its_unit() {
+        let read = |values: &[&str]| numbers(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>());
+        assert_eq!(read(&["1", "2.5"]), Some(("", vec![1.0, 2.5])));
+        assert_eq!(read(&["1 ms", "2 s"]), Some(("s", vec![0.001, 2.0])));
+        assert_eq!(read(&["1 Mbit/s", "2 kbit/s"]), Some(("bps", vec![1e6, 2e3])));
+        assert_eq!(read(&["1 kB", "20 B"]), Some(("bytes", vec![1000.0, 20.0])));
+        assert_eq!((read(&["1", "2 ms"]), read(&["fifo"])), (None, None));
+    }
+}

@@ -141,6 +141,5 @@ mod tests {
     fn figures_carry_their_units() {
         assert_eq!(shown_figure("delay_p99_s", -0.0124), "−12.4 ms");
         assert_eq!(shown_figure("timeouts", 2.5), "2.5");
-        assert!(parameter_is_number(["1", "2.5"].into_iter()) && !parameter_is_number(["1", "2 ms"].into_iter()));
     }
 }

@@ -72,7 +72,7 @@ const DEPTH_16: &[(&str, &str)] = &[("Depth", "16")];
 const SMALLEST: &[Compared] = &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO];
 
 pub const VARIANTS: &[Variant] = &[
-    named("base", &[LATTICE, IN_TURN], &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO]),
+    named("base", &[LATTICE, IN_TURN], SMALLEST),
     named("winner-only", &[WINNER, IN_TURN], SMALLEST),
     Variant { cycles: |n| n.ilog2(), ..named("compute-ahead", &[LATTICE, AHEAD], SMALLEST) },
     Variant {
@@ -80,11 +80,7 @@ pub const VARIANTS: &[Variant] = &[
         cycles: |n| n.ilog2(),
         ..named("compute-ahead-winner-only", &[WINNER, AHEAD], SMALLEST)
     },
-    Variant {
-        title: "exact order",
-        cycles: |n| n.ilog2() * n.ilog2() + 1,
-        ..named("exact", &[EXACT, IN_TURN], &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO])
-    },
+    Variant { title: "exact order", cycles: |n| n.ilog2() * n.ilog2() + 1, ..named("exact", &[EXACT, IN_TURN], SMALLEST) },
     Variant { sizes: &[], ..named("compute-ahead-exact", &[EXACT, AHEAD], &[FOUR.deep(), EIGHT.deep()]) },
     Variant {
         top: "speculative",

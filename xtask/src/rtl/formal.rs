@@ -5,7 +5,8 @@
 //! 2. all `cover` statements are reached, so the assumptions leave something to prove;
 //! 3. with a fault seeded in the design the proof fails.
 //!
-//! By default each harness is proved in its first size, which finds its faults, and one fault is seeded; with `--deep` all sizes and faults.
+//! By default a harness is proved in its first size, which finds its faults, and one fault is seeded; with `--deep` all sizes and faults, and the two
+//! harnesses that take longer than all others together.
 
 use super::fault::Fault;
 use super::options::Options;
@@ -101,6 +102,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     failed.dedup();
     let faults = jobs.len() - selected.len();
     println!("{} lemmas, {} proofs with witnesses, {faults} seeded faults; not proved: {}", LEMMAS.len(), selected.len(), failed.len());
+    if !options.deep {
+        println!("left to --deep: {} proofs, {} seeded faults", all().count() - selected.len(), FAULTS.len() - faults);
+    }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not proved: {}", failed.join(", ")))) }
 }
 
@@ -298,8 +302,14 @@ mod tests {
         }
         for harness in HARNESSES.iter() {
             let first = Proof { harness, size: &harness.sizes[0] };
-            assert!(first.faults(true).next().is_some() && !first.size.is_deep, "{}", harness.name);
+            assert!(first.faults(true).next().is_some(), "{}", harness.name);
         }
+        let left_out = HARNESSES.iter().filter(|harness| harness.sizes[0].is_deep).map(|harness| harness.name);
+        assert_eq!(
+            left_out.collect::<Vec<_>>(),
+            ["speculative_records", "speculative_windows"],
+            "these two take longer than all others together"
+        );
         let sources = texts().ok().unwrap();
         for fault in FAULTS.iter() {
             assert!(HARNESSES.iter().any(|harness| Proof { harness, size: &harness.sizes[0] }.name() == fault.check), "{}", fault.check);
