@@ -4,7 +4,7 @@ use crate::table::Table;
 use pyo3::exceptions::{PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use tidegate_report::{OutputFolder, TerminalOptions, report_html, summary_json, tables, terminal, write_all};
+use tidegate_report::{OutputFolder, TABLES, TerminalOptions, report_html, summary_json, terminal, write_all};
 
 /// What a simulation measured.
 #[pyclass(frozen, module = "tidegate._tidegate")]
@@ -22,15 +22,15 @@ impl Report {
     /// The names of the tables.
     #[getter]
     fn tables(&self) -> Vec<&'static str> {
-        tables(&self.0).iter().map(|&(name, _)| stem(name)).collect()
+        TABLES.iter().map(|&(name, _)| stem(name)).collect()
     }
 
     /// The table of this name.
     fn table(&self, name: &str) -> PyResult<Table> {
-        let found = tables(&self.0).into_iter().find(|&(file, _)| stem(file) == name);
-        let (_, columns) =
-            found.ok_or_else(|| PyKeyError::new_err(format!("there is no table \"{name}\"; there are {}", self.tables().join(", "))))?;
-        Table::new(&columns)
+        let Some((_, columns)) = TABLES.iter().find(|&&(file, _)| stem(file) == name) else {
+            return Err(PyKeyError::new_err(format!("there is no table \"{name}\"; there are {}", self.tables().join(", "))));
+        };
+        Table::new(&columns(&self.0))
     }
 
     /// The summary, as JSON.

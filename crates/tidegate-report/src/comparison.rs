@@ -124,8 +124,7 @@ impl Comparison {
             head.insert(0, "run");
         }
         let row = |figure: &&ComparedFigure| {
-            let part =
-                if figure.first == 0.0 { "–".to_owned() } else { format!("{:+.2} %", 100.0 * figure.difference / figure.first.abs()) };
+            let part = if figure.first == 0.0 { "–".to_owned() } else { signed(100.0 * figure.difference / figure.first.abs()) };
             let width = figure.half_width.map_or(String::new(), |width| format!(" ± {}", shown_figure(figure.metric, width)));
             let mut cells = vec![
                 figure.name.clone(),
@@ -144,6 +143,11 @@ impl Comparison {
         };
         Table::new("Differences", &head, shown.iter().map(row).collect())
     }
+}
+
+/// A percentage with its sign, which is that of other figures.
+fn signed(percentage: f64) -> String {
+    format!("{percentage:+.2} %").replace('-', "−")
 }
 
 /// The comparison as text that ends with a line feed: what differs, or with `all` every figure.
@@ -271,7 +275,8 @@ mod tests {
         );
         assert!(!text.contains("video"), "{text}");
         assert!(text.contains("1 of 3 figures differ, 1 can be chance, 1 are the same"), "{text}");
-        assert!(comparison_terminal(&sample(), true, TerminalOptions::default()).contains("bulk"));
+        let all = comparison_terminal(&sample(), true, TerminalOptions::default());
+        assert!(all.contains("bulk") && all.contains("−100 µs") && all.contains("−1.00 %"), "{all}");
     }
 
     #[test]

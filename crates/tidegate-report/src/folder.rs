@@ -36,8 +36,8 @@ const MARK: &str = "\"tidegate_version\"";
 pub fn write_all(report: &Report, mut folder: OutputFolder) -> Result<Vec<PathBuf>, ReportError> {
     report.validate()?;
     folder.write(SUMMARY, summary_json(report).as_bytes())?;
-    for (name, columns) in parquet_tables::tables(report) {
-        folder.write_table(name, &columns)?;
+    for (name, columns) in parquet_tables::TABLES {
+        folder.write_table(name, &columns(report))?;
     }
     folder.write("report.html", report_html(report).as_bytes())?;
     Ok(folder.finish()?)

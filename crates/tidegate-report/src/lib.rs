@@ -81,7 +81,7 @@ pub use model::{
 pub use output::OutputFile;
 pub use packet_trace::{PacketStep, PacketTrace};
 pub use parameter::{Numbers, Parameter};
-pub use parquet_tables::tables;
+pub use parquet_tables::TABLES;
 pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_packet_rate, format_rate, format_ratio, format_time};
 pub use queue_management::{AqmResult, SojournSummary};

@@ -20,18 +20,19 @@ use crate::metrics::METRICS;
 use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
 use crate::queue_management::SojournSummary;
 
-/// The file names with their columns, in the order in which they are written.
-pub fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 7] {
-    [
-        ("flows.parquet", flows(report)),
-        ("ports.parquet", ports(report)),
-        ("classes.parquet", classes(report)),
-        ("series.parquet", series(report)),
-        ("distributions.parquet", distributions(report)),
-        ("drops.parquet", drops(report)),
-        ("replications.parquet", replications(report)),
-    ]
-}
+/// What makes the columns of a table.
+pub type Columns = for<'a> fn(&'a Report) -> Vec<Column<'a>>;
+
+/// The file names with what makes their columns, in the order in which they are written.
+pub const TABLES: [(&str, Columns); 7] = [
+    ("flows.parquet", flows),
+    ("ports.parquet", ports),
+    ("classes.parquet", classes),
+    ("series.parquet", series),
+    ("distributions.parquet", distributions),
+    ("drops.parquet", drops),
+    ("replications.parquet", replications),
+];
 
 fn flows(report: &Report) -> Vec<Column<'_>> {
     let rows = with_run(report, |run| &run.flows);
@@ -328,7 +329,7 @@ mod tests {
     type Row = BTreeMap<String, Field>;
 
     fn read(report: &Report, name: &str) -> Vec<Row> {
-        let (_, columns) = tables(report).into_iter().find(|(file, _)| *file == name).unwrap();
+        let columns = TABLES.iter().find(|(file, _)| *file == name).unwrap().1(report);
         let bytes = columnar::write(&columns, Vec::new()).unwrap();
         SerializedFileReader::new(bytes::Bytes::from(bytes))
             .unwrap()

@@ -138,9 +138,24 @@ impl Range {
     fn at(&self, part: f64) -> String {
         let value =
             if self.is_logarithmic { self.from * (self.to / self.from).powf(part) } else { self.from + (self.to - self.from) * part };
-        // Six digits are as much as a reader and every unit can take.
+        // Six digits are as much as a reader can take; some units take fewer.
         let number = if self.is_whole { value.round() } else { format!("{value:.5e}").parse().unwrap_or(value) };
+        let number = whole_amounts(&self.unit).map_or(number, |amounts| (number * amounts).round() / amounts);
         format!("{number} {}", self.unit).trim_end().to_owned()
+    }
+}
+
+/// How many bytes, bits per second, packets, or the like are in a unit of which a file takes whole ones only.
+fn whole_amounts(unit: &str) -> Option<f64> {
+    let of_binary = ["KiB", "MiB", "GiB"].iter().position(|known| *known == unit);
+    if let Some(power) = of_binary {
+        return Some(1024_f64.powi(power as i32 + 1));
+    }
+    let bases = ["B", "B/s", "bit/s", "pps"];
+    let prefixed = |prefix: &str| unit.strip_prefix(prefix).is_some_and(|base| bases.contains(&base));
+    match unit {
+        "packets" | "packet" | "slots" | "slot" => Some(1.0),
+        _ => [("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)].iter().find(|(prefix, _)| prefixed(prefix)).map(|&(_, amounts)| amounts),
     }
 }
 
@@ -304,6 +319,9 @@ mod tests {
         assert_eq!(column("a.b=1..10/4"), ["1", "4", "7", "10"]);
         assert_eq!(column("a.b=1..4/3"), ["1", "3", "4"], "whole ends give whole values");
         assert_eq!(column("a.b=0.1..0.3/3"), ["0.1", "0.2", "0.3"]);
+        assert_eq!(column("a.b=4..400 kB/4 log"), ["4 kB", "18.566 kB", "86.177 kB", "400 kB"], "a file takes whole bytes");
+        assert_eq!(column("a.b=1..2 KiB/4")[1], "1.3330078125 KiB");
+        assert_eq!(column("a.b=1..2 packets/4"), ["1 packets", "1 packets", "2 packets", "2 packets"]);
     }
 
     #[test]

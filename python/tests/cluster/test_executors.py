@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -118,6 +120,16 @@ def test_an_error_at_a_point_is_that_of_the_file(queue: Path, tmp_path: Path) ->
     (out / "points.json").write_text("{}")
     with pytest.raises(tidegate.ScenarioError, match="another sweep"):
         tidegate.sweep(queue, AXES, out=out, on="ray")
+
+
+def test_five_hundred_points_of_three_axes_end_with_a_figure(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[3]
+    script = [sys.executable, root / "python/examples/buffer_study.py", "--on", "ray", "--out", tmp_path / "out", "--duration", "3 s"]
+    subprocess.run(script, check=True, timeout=300)
+    assert len(points(tmp_path / "out")) == 500
+    drawn = (tmp_path / "out/figure.svg").read_text()
+    assert drawn.count("buffer (kB)") >= 3 and "tail exponent 1.6" in drawn and "lost packets (share)" in drawn
+    assert (tmp_path / "out/figure.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_dask_measures_what_this_machine_does(queue: Path, tmp_path: Path, client: distributed.Client) -> None:
