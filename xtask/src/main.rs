@@ -37,8 +37,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 a check failed, 2 bad input, 3 t
 enum Task {
     /// Install what the tests need, then run everything that gates
     Test(test::Options),
-    /// Sweeps of the Python package on Ray and Dask, whose workers are killed
-    TestCluster,
+    /// Sweeps of the Python package on Ray and Dask, whose workers are killed, and a trace in Wireshark
+    TestTools,
     /// Check the rules of layout and style that compilers do not know
     Tidy,
     /// Build the documentation as a book into book/, and check the links of every document
@@ -88,7 +88,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Test(options) => test::run(&options),
-        Task::TestCluster => python_package::run_cluster(),
+        Task::TestTools => python_package::run_with_tools(),
         Task::Tidy => tidy::run(),
         Task::Book => book::run(),
         Task::Fuzz { arguments } => fuzz::run(&arguments),

@@ -3,6 +3,7 @@
 //! The extension is built as the rest of the workspace and copied beside the package, below the target directory. No wheel is made.
 
 use crate::cargo::{cargo, root, succeed, target_directory};
+use crate::debian::{install, starts};
 use crate::failure::Failure;
 use crate::python::{PythonEnvironment, Wheel};
 use std::fs;
@@ -51,12 +52,15 @@ pub fn run() -> Result<(), Failure> {
     succeed(pyright.current_dir(root()).arg("--pythonpath").arg(&python).env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1"))
 }
 
-/// Builds the extension, and runs sweeps on Ray and Dask, workers of which are killed.
+/// Builds the extension, runs sweeps on Ray and Dask, workers of which are killed, and has Wireshark read a trace.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_cluster() -> Result<(), Failure> {
-    tested(&CLUSTER, Some("python/tests/cluster")).map(drop)
+pub fn run_with_tools() -> Result<(), Failure> {
+    if !starts(Command::new("tshark").arg("--version")) {
+        install(&["tshark"])?;
+    }
+    tested(&CLUSTER, Some("python/tests/tools")).map(drop)
 }
 
 /// Builds the package and runs its tests, or those of a folder; the Python that ran them.

@@ -5,8 +5,8 @@
 //! 2. all `cover` statements are reached, so the assumptions leave something to prove;
 //! 3. with a fault seeded in the design the proof fails.
 //!
-//! By default a harness is proved in its first size, which finds its faults, and one fault is seeded; with `--deep` all sizes and faults, and the two
-//! harnesses that take longer than all others together.
+//! By default a harness is proved in its first size, which finds its faults, and one fault is seeded. `--deep` proves all sizes, and two harnesses that
+//! take longer than all others together, and seeds all faults.
 
 use super::fault::Fault;
 use super::options::Options;

@@ -1,4 +1,4 @@
-"""Ray and Dask run the points of a sweep, and a worker that is killed costs no point. `cargo xtask test-cluster` runs this."""
+"""Ray and Dask run the points of a sweep, and a worker that is killed costs no point. `cargo xtask test-tools` runs this."""
 
 from __future__ import annotations
 
