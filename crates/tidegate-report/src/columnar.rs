@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::mem;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
@@ -42,9 +43,17 @@ pub enum Values<'a> {
 
 /// Writes `columns` as a Parquet file with a single row group.
 pub(crate) fn write<W: Write + Send>(columns: &[Column], sink: W) -> Result<W, ParquetError> {
-    let mut table = Table::new(columns, sink)?;
-    table.write(columns)?;
+    let mut table = Table::new(columns, sink, properties().build())?;
+    let mut rows: Vec<Encoded> = columns.iter().map(|column| Encoded::like(&column.values)).collect();
+    rows.iter_mut().zip(columns).for_each(|(encoded, column)| encoded.append(&column.values));
+    table.write(&rows)?;
     table.finish()
+}
+
+/// How files are written, unless a table needs more.
+pub(crate) fn properties() -> WriterPropertiesBuilder {
+    let author = concat!("tidegate ", env!("CARGO_PKG_VERSION")).to_owned();
+    WriterProperties::builder().set_compression(Compression::SNAPPY).set_created_by(author)
 }
 
 /// A Parquet file that grows by row groups.
@@ -52,21 +61,17 @@ pub(crate) struct Table<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> Table<W> {
     /// Begins a file whose row groups have columns like these, whose values are not looked at.
-    pub(crate) fn new(columns: &[Column], sink: W) -> Result<Table<W>, ParquetError> {
+    pub(crate) fn new(columns: &[Column], sink: W, properties: WriterProperties) -> Result<Table<W>, ParquetError> {
         let fields = columns.iter().map(|column| column.values.field(column.name).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let schema = Type::group_type_builder("tidegate").with_fields(fields).build()?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_created_by(concat!("tidegate ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
         Ok(Table(SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties))?))
     }
 
     /// Writes a row group.
-    pub(crate) fn write(&mut self, columns: &[Column]) -> Result<(), ParquetError> {
+    pub(crate) fn write(&mut self, columns: &[Encoded]) -> Result<(), ParquetError> {
         let mut rows = self.0.next_row_group()?;
         for column in columns {
-            column.values.write(&mut rows)?;
+            column.write(&mut rows)?;
         }
         rows.close()?;
         Ok(())
@@ -94,22 +99,83 @@ impl Values<'_> {
         let repetition = if self.is_optional() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
     }
+}
+
+/// Rows of one column as the file has them. They borrow nothing, so another thread can write them.
+pub(crate) struct Encoded {
+    values: Physical,
+    /// One per row: 1 for a value, 0 for a null. `None` if the column has no nulls.
+    levels: Option<Vec<i16>>,
+    /// Names of one place in memory share one allocation: rows repeat those of flows, links and classes.
+    known: HashMap<(usize, usize), ByteArray>,
+}
+
+/// The values that are no nulls.
+enum Physical {
+    Texts(Vec<ByteArray>),
+    Integers(Vec<i64>),
+    Numbers(Vec<f64>),
+    Flags(Vec<bool>),
+}
+
+impl Encoded {
+    /// A column of the kind of these values, without rows.
+    pub(crate) fn like(values: &Values<'_>) -> Encoded {
+        let physical = match values {
+            Values::Text(_) | Values::OptionalText(_) => Physical::Texts(Vec::new()),
+            Values::Count(_) | Values::OptionalCount(_) => Physical::Integers(Vec::new()),
+            Values::Number(_) | Values::OptionalNumber(_) => Physical::Numbers(Vec::new()),
+            Values::OptionalFlag(_) => Physical::Flags(Vec::new()),
+        };
+        Encoded { values: physical, levels: values.is_optional().then(Vec::new), known: HashMap::new() }
+    }
+
+    /// Takes the rows out, and leaves an empty column that remembers its names.
+    pub(crate) fn take(&mut self) -> Encoded {
+        let values = match &mut self.values {
+            Physical::Texts(values) => Physical::Texts(mem::take(values)),
+            Physical::Integers(values) => Physical::Integers(mem::take(values)),
+            Physical::Numbers(values) => Physical::Numbers(mem::take(values)),
+            Physical::Flags(values) => Physical::Flags(mem::take(values)),
+        };
+        Encoded { values, levels: self.levels.as_mut().map(mem::take), known: HashMap::new() }
+    }
+
+    /// Adds rows of the column's kind.
+    pub(crate) fn append(&mut self, values: &Values<'_>) {
+        let levels = &mut self.levels;
+        match (&mut self.values, values) {
+            (Physical::Texts(own), Values::Text(values)) => own.extend(shared(values.iter().copied(), &mut self.known)),
+            (Physical::Texts(own), Values::OptionalText(values)) => {
+                own.extend(shared(values.iter().flatten().copied(), &mut self.known));
+                note(levels, values);
+            }
+            // The same 64 bits: the logical type says that they are unsigned.
+            (Physical::Integers(own), Values::Count(values)) => own.extend(values.iter().map(|value| value.cast_signed())),
+            (Physical::Integers(own), Values::OptionalCount(values)) => {
+                own.extend(values.iter().flatten().map(|value| value.cast_signed()));
+                note(levels, values);
+            }
+            (Physical::Numbers(own), Values::Number(values)) => own.extend(values),
+            (Physical::Numbers(own), Values::OptionalNumber(values)) => {
+                own.extend(values.iter().flatten());
+                note(levels, values);
+            }
+            (Physical::Flags(own), Values::OptionalFlag(values)) => {
+                own.extend(values.iter().flatten());
+                note(levels, values);
+            }
+            _ => unreachable!("a column keeps its kind"),
+        }
+    }
 
     fn write<W: Write + Send>(&self, rows: &mut SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
-        match self {
-            Self::Text(values) => put::<ByteArrayType, W>(rows, &texts(values.iter().copied()), None),
-            Self::OptionalText(values) => put::<ByteArrayType, W>(rows, &texts(values.iter().flatten().copied()), Some(&levels(values))),
-            Self::Count(values) => put::<Int64Type, W>(rows, &counts(values.iter().copied()), None),
-            Self::OptionalCount(values) => put::<Int64Type, W>(rows, &counts(values.iter().flatten().copied()), Some(&levels(values))),
-            Self::Number(values) => put::<DoubleType, W>(rows, values, None),
-            Self::OptionalNumber(values) => {
-                let present: Vec<f64> = values.iter().flatten().copied().collect();
-                put::<DoubleType, W>(rows, &present, Some(&levels(values)))
-            }
-            Self::OptionalFlag(values) => {
-                let present: Vec<bool> = values.iter().flatten().copied().collect();
-                put::<BoolType, W>(rows, &present, Some(&levels(values)))
-            }
+        let levels = self.levels.as_deref();
+        match &self.values {
+            Physical::Texts(values) => put::<ByteArrayType, W>(rows, values, levels),
+            Physical::Integers(values) => put::<Int64Type, W>(rows, values, levels),
+            Physical::Numbers(values) => put::<DoubleType, W>(rows, values, levels),
+            Physical::Flags(values) => put::<BoolType, W>(rows, values, levels),
         }
     }
 }
@@ -124,19 +190,15 @@ fn put<T: DataType, W: Write + Send>(
     column.close()
 }
 
-/// Names of one place in memory share one allocation: rows repeat those of flows, links and classes.
-fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Vec<ByteArray> {
-    let mut known: HashMap<(*const u8, usize), ByteArray> = HashMap::new();
-    values.map(|value| known.entry((value.as_ptr(), value.len())).or_insert_with(|| ByteArray::from(value)).clone()).collect()
+/// The names as the file has them, from those of this address and length that are known already.
+fn shared<'a>(values: impl Iterator<Item = &'a str>, known: &mut HashMap<(usize, usize), ByteArray>) -> impl Iterator<Item = ByteArray> {
+    values.map(|value| known.entry((value.as_ptr() as usize, value.len())).or_insert_with(|| ByteArray::from(value)).clone())
 }
 
-/// The same 64 bits: the logical type says that they are unsigned.
-fn counts(values: impl Iterator<Item = u64>) -> Vec<i64> {
-    values.map(u64::cast_signed).collect()
-}
-
-fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
-    values.iter().map(|value| i16::from(value.is_some())).collect()
+fn note<T>(levels: &mut Option<Vec<i16>>, values: &[Option<T>]) {
+    if let Some(levels) = levels {
+        levels.extend(values.iter().map(|value| i16::from(value.is_some())));
+    }
 }
 
 #[cfg(test)]
@@ -199,7 +261,7 @@ mod tests {
     #[test]
     fn one_name_has_its_bytes_once() {
         let name = "series";
-        let shared = texts([name, "other", name].into_iter());
+        let shared: Vec<ByteArray> = shared([name, "other", name].into_iter(), &mut HashMap::new()).collect();
         assert_eq!(shared[0].as_bytes().as_ptr(), shared[2].as_bytes().as_ptr());
     }
 }
