@@ -10,9 +10,25 @@ Rates are bits per second, times seconds, lengths bytes; the end of a column's n
 """
 
 from tidegate._control import Control
+from tidegate._port import Departure, Head, Port, Scheduler, Wait
 from tidegate._results import Results, Table
 from tidegate._scenario import Scenario, schema
 from tidegate._sweep import SweepResults, sweep
 from tidegate._tidegate import ScenarioError, __version__
 
-__all__ = ["Control", "Results", "Scenario", "ScenarioError", "SweepResults", "Table", "__version__", "schema", "sweep"]
+__all__ = [
+    "Control",
+    "Departure",
+    "Head",
+    "Port",
+    "Results",
+    "Scenario",
+    "ScenarioError",
+    "Scheduler",
+    "SweepResults",
+    "Table",
+    "Wait",
+    "__version__",
+    "schema",
+    "sweep",
+]

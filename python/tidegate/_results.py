@@ -57,8 +57,7 @@ class Results:
     @property
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`."""
-        found = json.loads(self._report.summary_json())
-        assert isinstance(found, dict)
+        found: dict[str, Any] = json.loads(self._report.summary_json())
         return found
 
     @property
@@ -86,7 +85,7 @@ class Results:
         if backend == "matplotlib":
             from matplotlib import pyplot
 
-            _, axes = pyplot.subplots()
+            axes: Any = pyplot.subplots()[1]
             labels = [f"{row['flow']} ({row['run']})" for row in rows]
             axes.barh(labels[::-1], [row["value"] for row in rows][::-1])
             axes.set_xlabel(metric)

@@ -32,7 +32,7 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any], name: str = "<dict>") -> Scenario:
-        """Read dicts, lists, strings and numbers with the keys of a file. Raises ScenarioError.
+        """Read dicts, lists, strings and numbers with the keys of a file. Raises ScenarioError, and TypeError for other objects.
 
         The lines of errors are those of the TOML that the objects become.
         """
@@ -85,7 +85,7 @@ class Scenario:
 
         `seed` (0 to 2^64 - 1) and `replications` (1 to 100,000) take the place of the file's. `progress` is called in this thread with the
         fraction that is done, from 0 to 1; an exception that it raises ends the simulation. So does Ctrl-C, with KeyboardInterrupt.
-        Raises ScenarioError for a policy file, which has nothing to simulate.
+        Raises ScenarioError for a policy file, which has nothing to simulate, and ValueError for another number of replications.
         """
         if replications is not None and not 1 <= replications <= 100_000:
             raise ValueError(f"replications is {replications}; it is from 1 to 100000")
@@ -101,6 +101,5 @@ def schema() -> dict[str, Any]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    assert isinstance(found, dict)
+    found: dict[str, Any] = json.loads(text)
     return found

@@ -133,7 +133,7 @@ class SweepResults:
                 raise KeyError(f"no point has {key} = {value!r}; there is {', '.join(str(one) for one in dict.fromkeys(values[key]))}")
         if run is not None and run not in runs:
             raise KeyError(f"there is no run {run!r}; there is {', '.join(runs)}")
-        numbers = places[x][1]
+        numbers: list[float] | None = places[x][1]
         if numbers is None:
             raise KeyError(f"the values of {x} are not numbers; give another `x`")
         others = [key for key in self.axes if key != x and key not in where]
@@ -147,7 +147,7 @@ class SweepResults:
             label = [f"{key.rpartition('.')[2]} {values[key][row]}" for key in others]
             if run is None and len(runs) > 1:
                 label.append(str(rows["run"][row]))
-            curves.setdefault(", ".join(label), []).append((numbers[point - 1], mean, rows[width][row]))
+            curves.setdefault(", ".join(label), []).append((numbers[int(point) - 1], mean, rows[width][row]))
         if not curves:
             known = ", ".join(dict.fromkeys(rows["name"]))
             raise KeyError(f"{name!r} has no {metric} here; there are the flows and ports {known}")
@@ -199,7 +199,8 @@ def sweep(
     Elsewhere than here, every machine has this version of the package, and sees `file` and `out` under the same paths.
 
     `progress` is called with the fraction of the missing points that is done, from 0 to 1; with `"dask"` only at the end. Raises ScenarioError for what
-    cannot be swept, and what `progress` or the executor raises. Ctrl-C ends the sweep.
+    cannot be swept, ValueError for another `on`, RuntimeError if points have no table at the end, and what `progress` or the executor raises.
+    Ctrl-C ends the sweep.
     """
     if isinstance(on, str) and on not in ("local", "ray", "dask"):
         raise ValueError(f'on is {on!r}; it is "local", "ray", "dask" or an object with `submit`')

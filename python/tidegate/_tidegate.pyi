@@ -5,6 +5,24 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
+__all__ = [
+    "__version__",
+    "ScenarioError",
+    "Scenario",
+    "Report",
+    "Sweep",
+    "SweepReport",
+    "Table",
+    "Port",
+    "Departure",
+    "Head",
+    "Wait",
+    "ask_json",
+    "run_command",
+    "toml_of_json",
+    "schema_json",
+]
+
 __version__: str
 
 class ScenarioError(ValueError):
@@ -142,10 +160,120 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The table as a capsule of an ArrowArrayStream; `requested_schema` is not looked at."""
 
+@final
+class Port:
+    """An output port, whose queues are numbered from 0; instants are in seconds."""
+
+    def __new__(cls, scenario: Scenario, policy: str | None, scheduler: object | None) -> Port:
+        """A port of a policy of the scenario, empty at 0 s, with its own scheduler or this object. Raises ScenarioError."""
+
+    @property
+    def queues(self) -> list[tuple[str, int]]:
+        """By number of the queue: the name of its class, and its number within the class."""
+
+    @property
+    def next_s(self) -> float | None:
+        """When it has to be advanced next, in seconds; None if nothing is queued."""
+
+    def backlog(self, queue: int) -> tuple[int, int]:
+        """The number of packets and of bytes in a queue. Raises ValueError for an unknown queue."""
+
+    def offer(
+        self, now_s: float, queue: int, length_bytes: int, colour: str, ecn: str, payload: object
+    ) -> list[Departure]:
+        """Take in a packet of a length in bytes for a queue, after everything that is due; return what left. Raises ValueError."""
+
+    def offer_frame(self, now_s: float, frame: bytes, payload: object) -> list[Departure]:
+        """Take in an Ethernet frame, which its headers bring into a queue; return what left. Raises ValueError."""
+
+    def classify(self, frame: bytes) -> int:
+        """The number of the queue of an Ethernet frame."""
+
+    def advance(self, now_s: float) -> list[Departure]:
+        """Start every transmission that is due up to and including `now_s`; return what left. Raises ValueError."""
+
+    def counters(self) -> dict[str, int]:
+        """Packets and bytes that were offered, sent, dropped, marked, and are queued."""
+
+@final
+class Departure:
+    """A packet that has left a port: it was sent, or dropped."""
+
+    @property
+    def packet_class(self) -> str:
+        """The name of its class."""
+
+    @property
+    def queue(self) -> int:
+        """The number of its queue within the class, from 0."""
+
+    @property
+    def length_bytes(self) -> int:
+        """The length of the frame in bytes, without the overhead of the link."""
+
+    @property
+    def colour(self) -> str:
+        """Its colour when it left: "green", "yellow" or "red"."""
+
+    @property
+    def ecn(self) -> str:
+        """Its code point when it left: "not-ect", "ect0", "ect1" or "ce"."""
+
+    @property
+    def arrival_s(self) -> float:
+        """When it was offered, in seconds."""
+
+    @property
+    def at_s(self) -> float:
+        """When its transmission started or it was dropped, in seconds."""
+
+    @property
+    def finish_s(self) -> float | None:
+        """When its last bit leaves, in seconds; None if it was dropped."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was dropped, such as "flow-limit", "policed" or "congestion"; None if it was sent."""
+
+    @property
+    def payload(self) -> Any:
+        """The object that it was offered with."""
+
+@final
+class Head:
+    """What a scheduler knows of the packet at the head of a queue."""
+
+    @property
+    def length_bytes(self) -> int:
+        """Its length on the wire in bytes, with the overhead of the link."""
+
+    @property
+    def arrival_s(self) -> float:
+        """When it was offered, in seconds."""
+
+    @property
+    def colour(self) -> str:
+        """Its colour: "green", "yellow" or "red"."""
+
+    @property
+    def number(self) -> int:
+        """Its number among all packets that were queued at the port, modulo 2^32."""
+
+@final
+class Wait:
+    """The answer of a scheduler that nothing may leave before an instant."""
+
+    def __new__(cls, until_s: float) -> Wait:
+        """Nothing may leave before `until_s`, in seconds. Raises ValueError for an instant outside 0 to a million seconds."""
+
+    @property
+    def until_s(self) -> float:
+        """The instant, in seconds."""
+
 def ask_json(socket: str | PathLike[str], request: str, timeout_s: float) -> str:
     """Send a request, as JSON, to the bridge at this socket; return its answer as JSON.
 
-    Raises ConnectionError if no bridge answers, and ValueError if it refuses.
+    Raises ConnectionError if no bridge answers within `timeout_s` seconds, and ValueError if it refuses.
     """
 
 def run_command(arguments: Sequence[str]) -> int:

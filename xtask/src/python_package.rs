@@ -1,4 +1,4 @@
-//! The Python package: its tests, and what two type checkers say of it.
+//! The Python package: its tests, what two type checkers say of it, and whether its stubs are those of the module.
 //!
 //! The extension is built as the rest of the workspace and copied beside the package, below the target directory. No wheel is made.
 
@@ -46,8 +46,11 @@ const CLUSTER: PythonEnvironment = PythonEnvironment {
 /// [`Failure::Check`] if one of them finds something; [`Failure::Environment`] if their environment cannot be made.
 pub fn run() -> Result<(), Failure> {
     let python = tested(&ENVIRONMENT, None)?;
-    let cache = target_directory()?.join("mypy");
-    succeed(Command::new(&python).current_dir(root()).args(["-m", "mypy", "--cache-dir"]).arg(cache))?;
+    let target = target_directory()?;
+    succeed(Command::new(&python).current_dir(root()).args(["-m", "mypy", "--cache-dir"]).arg(target.join("mypy")))?;
+    let (mut stubtest, package) = (Command::new(ENVIRONMENT.program("stubtest")?), target.join("python"));
+    stubtest.env("PYTHONPATH", &package).env("MYPYPATH", &package).args(["tidegate", "--mypy-config-file", "pyproject.toml"]);
+    succeed(stubtest.current_dir(root()))?;
     let mut pyright = Command::new(ENVIRONMENT.program("pyright")?);
     succeed(pyright.current_dir(root()).arg("--pythonpath").arg(&python).env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1"))
 }

@@ -4,11 +4,14 @@
 
 mod control;
 mod error;
+mod instants;
+mod port;
+mod python_scheduler;
 mod report;
 mod scenario;
-mod simulation;
 mod sweep;
 mod table;
+mod watched;
 
 use error::ScenarioError;
 use pyo3::prelude::*;
@@ -36,6 +39,10 @@ fn _tidegate(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_class::<sweep::SweepReport>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<port::Port>()?;
+    module.add_class::<port::Departure>()?;
+    module.add_class::<python_scheduler::PythonHead>()?;
+    module.add_class::<python_scheduler::Wait>()?;
     module.add_function(wrap_pyfunction!(control::ask_json, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::toml_of_json, module)?)?;

@@ -2,7 +2,7 @@
 
 use crate::error::{refused, scenario_error};
 use crate::report::Report;
-use crate::simulation;
+use crate::watched::watched;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tidegate_scenario::bounds::{self, Question};
@@ -11,6 +11,13 @@ use tidegate_scenario::summary::{Detail, summary};
 /// A scenario or policy file that has been read and checked.
 #[pyclass(frozen, module = "tidegate._tidegate")]
 pub struct Scenario(tidegate_scenario::Scenario);
+
+impl Scenario {
+    /// The scenario as the crates have it.
+    pub fn checked(&self) -> &tidegate_scenario::Scenario {
+        &self.0
+    }
+}
 
 #[pymethods]
 impl Scenario {
@@ -62,7 +69,7 @@ impl Scenario {
     /// Simulates every variant.
     #[pyo3(signature = (seed, replications, progress))]
     fn run(&self, py: Python<'_>, seed: Option<u64>, replications: Option<u32>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Report> {
-        simulation::run(py, &self.0, seed, replications, progress.as_ref()).map(Report::new)
+        watched(py, progress.as_ref(), |note, cancel| tidegate_cli::simulate(&self.0, seed, replications, note, cancel)).map(Report::new)
     }
 }
 

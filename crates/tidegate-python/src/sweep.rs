@@ -1,7 +1,7 @@
 //! Sweeps: points, which of them are missing, and their table.
 
-use crate::simulation::{exception, watched};
 use crate::table::Table;
+use crate::watched::{exception, watched};
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use tidegate_cli::Study;

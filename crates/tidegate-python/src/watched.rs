@@ -1,4 +1,4 @@
-//! Work in threads of its own, while the caller's thread looks after signals and progress.
+//! Long work in a thread of its own, while the caller's thread looks after signals and progress.
 
 use crate::error::{refused, scenario_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -8,21 +8,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 use tidegate_cli::Failure;
-use tidegate_report::Report;
 
 /// The time between two looks at signals and progress.
 const WATCH_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Simulates every variant.
-pub fn run(
-    py: Python<'_>,
-    scenario: &tidegate_scenario::Scenario,
-    seed: Option<u64>,
-    replications: Option<u32>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Report> {
-    watched(py, progress, |note, cancel| tidegate_cli::simulate(scenario, seed, replications, note, cancel))
-}
 
 /// Does work that tells how far it is, without the GIL. A signal or an exception of `progress` ends the work, and is raised.
 pub fn watched<Done: Send>(
@@ -37,7 +25,7 @@ pub fn watched<Done: Send>(
         thread::scope(|scope| {
             let (end, has_ended) = mpsc::channel::<()>();
             let (note, cancel) = (&note, &cancel);
-            let simulation = scope.spawn(move || {
+            let worker = scope.spawn(move || {
                 // Dropped at the end of the thread, however it ends.
                 let _end = end;
                 work(note, cancel)
@@ -61,7 +49,7 @@ pub fn watched<Done: Send>(
                 }
             }
             watch()?;
-            simulation.join().map_err(|_| PyRuntimeError::new_err("defect in tidegate, please report it: the simulation panicked"))
+            worker.join().map_err(|_| PyRuntimeError::new_err("defect in tidegate, please report it: a thread panicked"))
         })
     })?;
     outcome.map_err(|failure| exception(py, failure))
