@@ -10,13 +10,16 @@ Rates are bits per second, times seconds, lengths bytes; the end of a column's n
 """
 
 from tidegate._control import Control
+from tidegate._model import Capacity, model
 from tidegate._port import Departure, Head, Port, Scheduler, Wait
+from tidegate._replay import replay
 from tidegate._results import Results, Table
 from tidegate._scenario import Scenario, schema
 from tidegate._sweep import SweepResults, sweep
 from tidegate._tidegate import ScenarioError, __version__
 
 __all__ = [
+    "Capacity",
     "Control",
     "Departure",
     "Head",
@@ -29,6 +32,8 @@ __all__ = [
     "Table",
     "Wait",
     "__version__",
+    "model",
+    "replay",
     "schema",
     "sweep",
 ]

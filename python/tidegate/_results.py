@@ -14,7 +14,7 @@ Table = _tidegate.Table
 
 
 class Results:
-    """What a simulation measured.
+    """What a simulation or a replay measured.
 
     Tables are Arrow streams: `polars.DataFrame(results.flows)`, `pyarrow.table(results.flows)` and
     `pandas.DataFrame.from_arrow(results.flows)` read them without a copy. They have the columns of the Parquet files of `save`; the end of a
@@ -36,7 +36,7 @@ class Results:
 
     @property
     def flows(self) -> Table:
-        """One row per variant (`run`) and flow."""
+        """One row per variant (`run`) and flow; in a replay, per class."""
         return self.table("flows")
 
     @property
@@ -74,10 +74,11 @@ class Results:
         return self._report.save(folder)
 
     def plot(self, metric: str = "throughput_bps", backend: str = "matplotlib") -> Any:
-        """Bars of a column of `flows`, one per variant and flow; without value, none.
+        """Bars of a column of `flows`, one per variant and flow (in a replay, per class). A null has no bar.
 
-        `backend` is `"matplotlib"` (returns Axes) or `"altair"` (returns a Chart); each is an extra of the package. Raises KeyError for a
-        column that there is not, ImportError without the package, and ValueError for another backend.
+        The unit is the end of the column's name: `_bps` is bits per second, `_s` seconds. `backend` is `"matplotlib"` (returns Axes) or `"altair"`
+        (returns a Chart); each is an extra of the package. Raises KeyError for a column that there is not, ImportError without the package, and
+        ValueError for another backend.
         """
         if metric not in self.flows.columns:
             raise KeyError(f"flows has no column {metric!r}; it has {', '.join(self.flows.columns)}")
@@ -116,4 +117,9 @@ class Results:
 
     def _repr_html_(self) -> str:
         """The page in a frame, for Jupyter."""
-        return f'<iframe srcdoc="{html.escape(self.html())}" style="width: 100%; height: 40em; border: 0"></iframe>'
+        return framed(self.html())
+
+
+def framed(page: str) -> str:
+    """A page in a frame, for Jupyter."""
+    return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 40em; border: 0"></iframe>'

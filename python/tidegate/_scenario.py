@@ -47,7 +47,7 @@ class Scenario:
 
         Raises ScenarioError if the key does not exist or does not take the value.
         """
-        return type(self)(self._read, (*self._changes, f"{key}={json.dumps(value, ensure_ascii=False)}"))
+        return type(self)(self._read, (*self._changes, change(key, value)))
 
     @property
     def title(self) -> str:
@@ -98,6 +98,11 @@ class Scenario:
 def schema() -> dict[str, Any]:
     """The JSON Schema of scenario and policy files."""
     return _object(_tidegate.schema_json())
+
+
+def change(key: str, value: str | float | bool | Sequence[Any]) -> str:
+    """A change of a key, as the command line has it."""
+    return f"{key}={json.dumps(value, ensure_ascii=False)}"
 
 
 def _object(text: str) -> dict[str, Any]:

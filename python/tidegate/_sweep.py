@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tidegate import _tidegate
-from tidegate._results import Table
+from tidegate._results import Table, framed
+from tidegate._scenario import change
 
 Value = str | float | bool
 
@@ -161,7 +161,7 @@ class SweepResults:
 
     def _repr_html_(self) -> str:
         """The page in a frame, for Jupyter."""
-        return f'<iframe srcdoc="{html.escape(self.html())}" style="width: 100%; height: 40em; border: 0"></iframe>'
+        return framed(self.html())
 
 
 def sweep(
@@ -209,7 +209,7 @@ def sweep(
     words += [f"--axis={axis}" for axis in _axes(axes)]
     words += [f"--{option}={value}" for option, value in given.items() if value is not None]
     words += ["--independent"] if independent else []
-    words += [f"--set={key}={json.dumps(value, ensure_ascii=False)}" for key, value in (changes or {}).items()]
+    words += [f"--set={change(key, value)}" for key, value in (changes or {}).items()]
     study = _tidegate.Sweep(words)
     missing = study.missing()
     study.begin(missing)

@@ -1,6 +1,6 @@
 """The extension module. Use the names of `tidegate` in place of these."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -13,10 +13,12 @@ __all__ = [
     "Sweep",
     "SweepReport",
     "Table",
+    "Capacity",
     "Port",
     "Departure",
     "Head",
     "Wait",
+    "model",
     "ask_json",
     "run_command",
     "toml_of_json",
@@ -67,6 +69,9 @@ class Scenario:
 
     def run(self, seed: int | None, replications: int | None, progress: Callable[[float], object] | None) -> Report:
         """Simulate every variant. Raises ScenarioError."""
+
+    def replay(self, request: Mapping[str, object], progress: Callable[[float], object] | None) -> Report:
+        """Push a capture through a policy; `request` has the arguments of `tidegate.replay`. Raises ScenarioError."""
 
 @final
 class Report:
@@ -159,6 +164,33 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The table as a capsule of an ArrowArrayStream; `requested_schema` is not looked at."""
+
+@final
+class Capacity:
+    """What a machine forwards."""
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+
+    @property
+    def promises_kept(self) -> bool:
+        """True if everything that was promised held."""
+
+    def delays(self) -> Table:
+        """The table of delays."""
+
+    def summary_json(self) -> str:
+        """The summary, as JSON."""
+
+    def html(self) -> str:
+        """The page, as HTML."""
+
+    def text(self, width: int) -> str:
+        """The tables of the command, for a terminal of this number of columns."""
+
+    def save(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write the folder that `tidegate model --out` writes; return the paths of its files. Raises OSError."""
 
 @final
 class Port:
@@ -269,6 +301,11 @@ class Wait:
     @property
     def until_s(self) -> float:
         """The instant, in seconds."""
+
+def model(
+    path: str | PathLike[str], changes: Sequence[str], seed: int | None, progress: Callable[[float], object] | None
+) -> Capacity:
+    """Ask how much the machine of a file forwards, after changes of the form "key=value". Raises ScenarioError."""
 
 def ask_json(socket: str | PathLike[str], request: str, timeout_s: float) -> str:
     """Send a request, as JSON, to the bridge at this socket; return its answer as JSON.

@@ -1,7 +1,7 @@
 //! The `tidegate` command as a library: one core in a simulation, in a replay and on live interfaces.
 //!
-//! [`run`] does what the command does with its arguments. [`simulate`] is `tidegate run` and [`Study`] `tidegate sweep` without a terminal. Only the process `tidegate` and the
-//! Python package use this crate.
+//! [`run`] does what the command does with its arguments. [`simulate`], [`Study`], [`replay_capture`] and [`model_machine`] are `tidegate run`,
+//! `sweep`, `replay` and `model` without a terminal. Only the process `tidegate` and the Python package use this crate.
 //!
 //! Without Linux, or without the feature `live`, there is everything but the last.
 // Some of what `live` shares with other commands is then used by none.
@@ -47,6 +47,7 @@ mod model_fit;
 mod model_rows;
 mod model_validate;
 mod packet_trace;
+mod passage;
 mod plan;
 mod port_report;
 mod present;
@@ -74,6 +75,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub use failure::Failure;
+pub use model::model_machine;
+pub use replay::{ReplayOptions, replay_capture};
 pub use run::simulate;
 pub use sweep_study::Study;
 

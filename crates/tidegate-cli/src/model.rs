@@ -7,6 +7,7 @@ use crate::{model_fit, model_validate};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use tidegate_report::{
     CapacityReport, CeilingResult, DelayQuantile, FlowLoad, ForwardingResult, LoadResult, LossCount, PauseResult, PromiseResult,
     format_count, format_packet_rate, format_rate, format_ratio, format_time,
@@ -59,20 +60,49 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn answer(path: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = crate::check::load_machine(path, &arguments.set)?;
+    let mut inputs = vec![("the machine file", path)];
+    inputs.extend(file.files.iter().map(|other| ("a file of the machine", other.as_path())));
+    judge_flows(&file)?;
+    let destination = Destination::new(&arguments.output, &inputs)?;
+
+    let progress = Progress::new(1000, "forwarding packets {wide_bar} {percent} %  {left}");
+    let report = model_machine(&file, arguments.seed, &|done| progress.at((done * 1000.0) as u64), &AtomicBool::new(false));
+    drop(progress);
+    let report = report?;
+    let text = if destination.json() {
+        tidegate_report::capacity_json(&report)
+    } else {
+        tidegate_report::capacity_terminal(&report, terminal_options())
+    };
+    destination.deliver(&text, |folder| tidegate_report::write_capacity(&report, folder))?;
+    Ok(ExitCode::from(u8::from(!report.promises_kept())))
+}
+
+fn judge_flows(file: &MachineFile) -> Result<(), Failure> {
     if file.flows.is_empty() {
         return Err(Failure::BadInput(format!(
             "error: {} has nothing to forward: it describes a machine only; add [[flow]] with `input`, `output` and a `source`",
             file.source
         )));
     }
-    let question = Question { seed: arguments.seed.unwrap_or(file.question.seed), ..file.question.clone() };
-    let mut inputs = vec![("the machine file", path)];
-    inputs.extend(file.files.iter().map(|other| ("a file of the machine", other.as_path())));
-    let destination = Destination::new(&arguments.output, &inputs)?;
+    Ok(())
+}
 
-    let progress = Progress::new(1000, "forwarding packets {wide_bar} {percent} %  {left}");
-    let found = capacity(&file.machine, &file.flows, &question, &|done| progress.at((done * 1000.0) as u64));
-    drop(progress);
+/// Answers the question of a machine file, with another seed if one is given.
+///
+/// `progress` is called with the fraction that is done, from 0 to 1. No further trial begins after `cancel` becomes true: it ends with an error.
+///
+/// # Errors
+/// [`Failure::BadInput`] if the file has no flows, or a question that no trial can answer.
+pub fn model_machine(
+    file: &MachineFile,
+    seed: Option<u64>,
+    progress: &(dyn Fn(f64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CapacityReport, Failure> {
+    judge_flows(file)?;
+    let question = Question { seed: seed.unwrap_or(file.question.seed), ..file.question.clone() };
+    let found = capacity(&file.machine, &file.flows, &question, progress, cancel);
     let bad = |problem: String| Failure::BadInput(format!("error: {}: {problem}", file.source));
     let found = found.map_err(|problem| match problem {
         Unanswerable::Invalid(invalid) => bad(invalid.to_string()),
@@ -82,16 +112,10 @@ fn answer(path: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
              less in rate, or ask for fewer packets"
                 .to_owned(),
         ),
+        Unanswerable::Cancelled => bad("the trials were cancelled".to_owned()),
     })?;
     let ceilings = Ceilings::new(&file.machine, &file.flows).ok_or_else(|| Failure::Defect("flows without ceilings".to_owned()))?;
-    let report = report(&file, &question, &ceilings, &found);
-    let text = if destination.json() {
-        tidegate_report::capacity_json(&report)
-    } else {
-        tidegate_report::capacity_terminal(&report, terminal_options())
-    };
-    destination.deliver(&text, |folder| tidegate_report::write_capacity(&report, folder))?;
-    Ok(ExitCode::from(u8::from(!report.promises_kept())))
+    Ok(report(file, &question, &ceilings, &found))
 }
 
 fn report(file: &MachineFile, question: &Question, ceilings: &Ceilings<'_>, found: &Capacity) -> CapacityReport {

@@ -1,27 +1,21 @@
 //! `tidegate replay`: a capture through a policy in virtual time.
 
 use crate::acks::AckFilterForm;
-use crate::capture_report::capture_result;
-use crate::changes;
 use crate::failure::Failure;
 use crate::log;
-use crate::port_report::{add_port, judge_classes};
+use crate::passage::{Passage, STREAM};
 use crate::present::{Destination, Output};
 use crate::progress::Progress;
-use crate::queue_report::add_aqms;
-use crate::simulation_report::cell_result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_core::packet::DropReason;
-use tidegate_replay::{
-    CaptureError, CaptureReader, CaptureWriter, Interface, Outputs, PortChange, ReplayError, ReplaySetup, Replayed, replay,
-};
-use tidegate_report::{OutputFile, OutputFolder, Places, Report, Run, World};
-use tidegate_wire::AckFilter;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidegate_replay::{CaptureWriter, Outputs};
+use tidegate_report::{OutputFile, OutputFolder, Places, Report};
+use tidegate_scenario::{Policy, Scenario};
 
 /// What `tidegate replay` takes.
 #[derive(Args)]
@@ -71,70 +65,37 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             policy.name
         )));
     }
-    if arguments.ack_filter.is_some() && policy.adapter.is_some() {
-        return Err(Failure::BadInput(format!(
-            "error: --ack-filter: policy {} of {} sends cells, and no packet leaves the middle of such a queue\n  remove the option, or `cells`",
-            policy.name,
-            arguments.policy.display()
-        )));
-    }
-    let capture_path = &arguments.capture;
+    judge_ack_filter(arguments.ack_filter, policy, "--ack-filter", &scenario.source)?;
     let stdout_is_taken = judge_outputs(arguments)?;
-    let (file, size) = open(capture_path)?;
-    let in_capture = |error: CaptureError| {
-        let advice = match error {
-            CaptureError::Damaged { .. } => "; with --until-damage the packets before it are replayed",
-            _ => "",
-        };
-        Failure::BadInput(format!("error: {} {error}{advice}", shown(capture_path)))
+    let passage = Passage {
+        scenario: &scenario,
+        policy,
+        capture: &arguments.capture,
+        interface: arguments.interface.as_deref(),
+        until_damage: arguments.until_damage,
+        ack_filter: arguments.ack_filter,
     };
-    let mut capture = CaptureReader::new(BufReader::with_capacity(1 << 20, file)).map_err(in_capture)?.until_damage(arguments.until_damage);
+    let (file, size) = open(&arguments.capture)?;
+    let mut capture = passage.begin(file)?;
 
     let mut places = Places::default();
     places.input("the policy file", &arguments.policy);
-    places.input("the capture", capture_path);
+    places.input("the capture", &arguments.capture);
     scenario.captures.iter().for_each(|capture| places.input("a capture of the scenario", capture));
     let mut destination = Destination::among(&arguments.output, &mut places)?;
     // All names are judged before any file is opened.
     let sent = Target::new(arguments, arguments.sent.as_deref(), "sent", &mut places)?;
     let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped", &mut places)?;
     let cells = arguments.cells.as_deref().map(|path| Target::new(arguments, Some(path), "cells", &mut places)).transpose()?;
-    let what =
-        |outcome: &str| format!("{} through policy {} of {}: {outcome}", shown(capture_path), policy.name, arguments.policy.display());
-    let mut sent_file = sent.writer(&what("sent"), destination.folder())?;
-    let mut dropped_file = dropped.writer(&what("dropped"), destination.folder())?;
-
-    let mut cells_file = cells.as_ref().map(|cells| cells.writer(&what("ATM cells"), destination.folder())).transpose()?;
+    let mut sent_file = sent.writer(&passage.comment("sent"), destination.folder())?;
+    let mut dropped_file = dropped.writer(&passage.comment("dropped"), destination.folder())?;
+    let mut cells_file = cells.as_ref().map(|cells| cells.writer(&passage.comment("ATM cells"), destination.folder())).transpose()?;
 
     let progress = Progress::new(size, "replaying {wide_bar} {bytes} of {total_bytes}");
-    let mut bytes = 0;
-    let takes = |number: usize, interface: &Interface| match &arguments.interface {
-        None => true,
-        Some(wanted) => interface.name.as_deref() == Some(wanted) || wanted.parse() == Ok(number),
-    };
-    let changes = changes::of_policy(&scenario, &policy.name);
-    let setups = changes.iter().map(|change| PortChange { after: change.at, setup: change.setup.clone() });
-    let setup = ReplaySetup {
-        port: policy.setup(),
-        adapter: policy.adapter.clone(),
-        changes: setups.collect(),
-        ack_filter: arguments.ack_filter.map(AckFilter::from),
-    };
     let outputs = Outputs { sent: &mut sent_file, dropped: &mut dropped_file, cells: cells_file.as_mut() };
-    let replayed = replay(setup, &policy.link, &mut capture, takes, outputs, |record| {
-        bytes += record.data.len() as u64 + 16;
-        progress.at(bytes);
-    });
+    let report = passage.report(&mut capture, outputs, |bytes| progress.at(bytes), |error| sent.unwritable(error));
     drop(progress);
-    let replayed = replayed.map_err(|error| match error {
-        ReplayError::Capture(error) => in_capture(error),
-        ReplayError::Output(error) => sent.unwritable(&error),
-        ReplayError::Cells(problem) => Failure::BadInput(format!("error: --cells: {problem}")),
-        ReplayError::Unbalanced(error) => Failure::Defect(error.to_string()),
-    })?;
-    if replayed.counters.offered.packets == 0 {
-        return Err(nothing_replayed(arguments, capture.interfaces(), &replayed));
-    }
+    let report = report?;
     let (sent_packets, dropped_packets) = (sent_file.packets(), dropped_file.packets());
     sent.finish(sent_file)?;
     dropped.finish(dropped_file)?;
@@ -143,26 +104,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         cells_written = Some(format!("{} cells sent: {}", file.packets(), cells.shown()));
         cells.finish(file)?;
     }
-
-    let mut report = Report::new(
-        format!("{} through {}", shown(Path::new(&file_name(capture_path))), policy.name),
-        World::Replay,
-        file_name(&arguments.policy),
-    );
-    report.duration_s = replayed.seconds;
-    report.notes = notes(&replayed, policy.longest_frame);
-    report.notes.extend(policy.notes());
-    report.notes.extend(changes::notes(&changes, replayed.changes.iter().map(|(_, switched)| *switched)));
-    report.captures.push(capture_result(&file_name(capture_path), &replayed.account));
-    let mut run = Run::new("replay");
-    run.changes = changes::results(&changes, &policy.name, replayed.changes.iter().map(|(_, switched)| (*switched, None)));
-    report.notes.extend(add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds));
-    for (class, &record) in run.ports.iter_mut().flat_map(|port| &mut port.classes).zip(&replayed.cells) {
-        class.cells = Some(cell_result(record));
-    }
-    run.ports.iter_mut().for_each(|port| add_aqms(port, changes::policies(policy, &changes)));
-    judge_classes(&mut run, &policy.classes, replayed.recorder.classes(), "", replayed.seconds);
-    report.runs.push(run);
     destination.leave_stdout(stdout_is_taken);
     let code = destination.present(&report)?;
     log::line(&format!("{sent_packets} packets sent: {}", sent.shown()));
@@ -171,26 +112,97 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-fn nothing_replayed(arguments: &Arguments, interfaces: &[Interface], replayed: &Replayed) -> Failure {
-    let capture = shown(&arguments.capture);
-    match &arguments.interface {
-        Some(wanted) if replayed.account.other_interfaces > 0 => {
-            let known = interfaces.iter().enumerate().map(|(number, interface)| match &interface.name {
-                Some(name) => format!("{number} ({})", name.escape_debug()),
-                None => number.to_string(),
-            });
-            let known = known.collect::<Vec<_>>().join(", ");
-            Failure::BadInput(format!("error: {capture} has no packet of interface `{wanted}`; its interfaces are: {known}"))
+/// What [`replay_capture`] takes besides the scenario and the capture.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ReplayOptions<'a> {
+    /// Which policy of the file, if it has several.
+    pub policy: Option<&'a str>,
+    /// Replay only packets of this interface of the capture: its name, or its number from 0.
+    pub interface: Option<&'a str>,
+    /// Use what is before damage in the middle of the capture, instead of refusing it.
+    pub until_damage: bool,
+    /// Which queued acknowledgements are dropped: `conservative` or `aggressive`.
+    pub ack_filter: Option<&'a str>,
+    /// Where to write what was sent.
+    pub sent: Option<&'a Path>,
+    /// Where to write what was dropped.
+    pub dropped: Option<&'a Path>,
+}
+
+/// Pushes a capture through a policy of `scenario` in virtual time.
+///
+/// `progress` is called with the fraction that is done, from 0 to 1. The replay ends with an error soon after `cancel` becomes true.
+///
+/// # Errors
+/// [`Failure::BadInput`] for a policy, capture or interface that is not there, a capture that is damaged, and a file that cannot be written.
+pub fn replay_capture(
+    scenario: &Scenario,
+    capture: &Path,
+    options: ReplayOptions<'_>,
+    progress: &(dyn Fn(f64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<Report, Failure> {
+    let ReplayOptions { policy, interface, until_damage, ack_filter, sent, dropped } = options;
+    let policy = scenario.policy(policy).map_err(|problem| Failure::BadInput(format!("error: {problem}")))?;
+    let ack_filter = ack_filter.map(|form| AckFilterForm::from_str(form, false)).transpose();
+    let ack_filter = ack_filter.map_err(|_| Failure::BadInput("error: ack_filter is \"conservative\" or \"aggressive\"".to_owned()))?;
+    judge_ack_filter(ack_filter, policy, "ack_filter", &scenario.source)?;
+    let passage = Passage { scenario, policy, capture, interface, until_damage, ack_filter };
+    let file = File::open(capture).map_err(|error| Failure::file(capture, "opened", &error))?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut reader = passage.begin(Cancellable { file, cancel })?;
+    let mut places = Places::default();
+    places.input("the scenario", Path::new(&scenario.source));
+    places.input("the capture", capture);
+    let targets = [("sent", sent), ("dropped", dropped)];
+    for (what, path) in targets {
+        path.map_or(Ok(()), |path| places.output(what, path))?;
+    }
+    let [sent, dropped] = targets.map(|(_, path)| path.map(|path| Target { path: path.to_owned(), within: None }));
+    let writer = |target: &Option<Target>, what| match target {
+        Some(target) if target.is_stream() => Err(Failure::BadInput(format!("error: {what} is `-`, standard output; name a file"))),
+        Some(target) => target.writer(&passage.comment(what), None),
+        None => CaptureWriter::new(BufWriter::new(Sink::Nowhere), "").map_err(|error| Failure::Defect(error.to_string())),
+    };
+    let (mut sent_file, mut dropped_file) = (writer(&sent, "sent")?, writer(&dropped, "dropped")?);
+    let outputs = Outputs { sent: &mut sent_file, dropped: &mut dropped_file, cells: None };
+    let at = |bytes: u64| progress(if size > 0 { (bytes as f64 / size as f64).min(1.0) } else { 0.0 });
+    let unwritable = |error: &io::Error| {
+        let failed = sent.as_ref().or(dropped.as_ref());
+        failed.map_or_else(|| Failure::Defect(error.to_string()), |target| target.unwritable(error))
+    };
+    let report = passage.report(&mut reader, outputs, at, unwritable)?;
+    sent.map_or(Ok(()), |target| target.finish(sent_file))?;
+    dropped.map_or(Ok(()), |target| target.finish(dropped_file))?;
+    report.validate().map_err(|error| Failure::Defect(error.to_string()))?;
+    Ok(report)
+}
+
+/// A file whose reading ends with an error soon after `cancel` becomes true.
+struct Cancellable<'a> {
+    file: File,
+    cancel: &'a AtomicBool,
+}
+
+impl Read for Cancellable<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the replay was cancelled"));
         }
-        _ => {
-            let notes: String = replayed.account.notes().iter().map(|note| format!(". {}", note.trim_end_matches('.'))).collect();
-            Failure::BadInput(format!("error: {capture} holds no packet to replay{notes}"))
-        }
+        self.file.read(bytes)
     }
 }
 
-/// Names a standard stream in place of a capture.
-const STREAM: &str = "-";
+/// Refuses to drop acknowledgements of a port of cells.
+fn judge_ack_filter(form: Option<AckFilterForm>, policy: &Policy, option: &str, source: &str) -> Result<(), Failure> {
+    if form.is_none() || policy.adapter.is_none() {
+        return Ok(());
+    }
+    Err(Failure::BadInput(format!(
+        "error: {option}: policy {} of {source} sends cells, and no packet leaves the middle of such a queue\n  remove the option, or `cells`",
+        policy.name
+    )))
+}
 
 /// Opens the capture; returns its size as well, 0 if unknown.
 fn open(path: &Path) -> Result<(Box<dyn Read>, u64), Failure> {
@@ -217,38 +229,6 @@ fn judge_outputs(arguments: &Arguments) -> Result<bool, Failure> {
         return Err(Failure::BadInput(problem.into()));
     }
     Ok(is_taken)
-}
-
-/// The name of a capture in a message.
-fn shown(path: &Path) -> Cow<'_, str> {
-    if path == Path::new(STREAM) { "standard input".into() } else { path.to_string_lossy() }
-}
-
-/// What the reader of the result should know and the tables do not show.
-fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
-    let mut notes = replayed.account.notes();
-    if replayed.lost.packets > 0 {
-        notes.push(format!(
-            "{} packets ({} bytes) that the port sent were lost on the link; the tables show what happened at the port.",
-            replayed.lost.packets, replayed.lost.bytes
-        ));
-    }
-    let (late, twice) = (replayed.late.packets, replayed.duplicated.packets);
-    notes.extend((late > 0 || twice > 0).then(|| crate::present::disturbed(late, twice)));
-    if replayed.without_fields > 0 {
-        notes.push(crate::present::without_fields(replayed.without_fields));
-    }
-    if replayed.padded > 0 {
-        notes.push(format!("{} packets were captured only in part; in the cells of these zeros stand for the rest.", replayed.padded));
-    }
-    let oversize = replayed.counters.dropped[DropReason::Oversize as usize].packets;
-    if oversize > 0 {
-        notes.push(format!(
-            "{oversize} packets are longer than the policy's longest_frame of {longest_frame} B and were dropped. Captures taken on hosts with \
-             segmentation offload hold such packets: raise longest_frame to replay them."
-        ));
-    }
-    notes
 }
 
 /// Where one of the captures goes.
@@ -307,7 +287,7 @@ impl Target {
         let buffered = writer.finish().map_err(|error| self.unwritable(&error))?;
         match buffered.into_inner().map_err(|error| self.unwritable(error.error()))? {
             Sink::File(file) => Ok(file.finish()?),
-            Sink::Stream(_) => Ok(()),
+            Sink::Stream(_) | Sink::Nowhere => Ok(()),
         }
     }
 }
@@ -316,6 +296,7 @@ impl Target {
 enum Sink {
     File(OutputFile),
     Stream(io::Stdout),
+    Nowhere,
 }
 
 impl Write for Sink {
@@ -327,6 +308,7 @@ impl Write for Sink {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
                 written => written,
             },
+            Sink::Nowhere => Ok(bytes.len()),
         }
     }
 
@@ -337,12 +319,9 @@ impl Write for Sink {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 flushed => flushed,
             },
+            Sink::Nowhere => Ok(()),
         }
     }
-}
-
-fn file_name(path: &Path) -> String {
-    log::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
 
 fn file_stem(path: &Path) -> String {

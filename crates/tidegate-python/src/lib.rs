@@ -2,8 +2,10 @@
 //!
 //! Its stubs, `python/tidegate/_tidegate.pyi`, say what each function takes and returns.
 
+mod capacity;
 mod control;
 mod error;
+mod folder;
 mod instants;
 mod port;
 mod python_scheduler;
@@ -39,10 +41,12 @@ fn _tidegate(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_class::<sweep::SweepReport>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<capacity::Capacity>()?;
     module.add_class::<port::Port>()?;
     module.add_class::<port::Departure>()?;
     module.add_class::<python_scheduler::PythonHead>()?;
     module.add_class::<python_scheduler::Wait>()?;
+    module.add_function(wrap_pyfunction!(capacity::model, module)?)?;
     module.add_function(wrap_pyfunction!(control::ask_json, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::toml_of_json, module)?)?;

@@ -1,10 +1,11 @@
 //! What a simulation measured.
 
+use crate::folder::saved;
 use crate::table::Table;
-use pyo3::exceptions::{PyKeyError, PyOSError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use tidegate_report::{OutputFolder, TABLES, TerminalOptions, report_html, summary_json, terminal, write_all};
+use tidegate_report::{TABLES, TerminalOptions, report_html, summary_json, terminal, write_all};
 
 /// What a simulation measured.
 #[pyclass(frozen, module = "tidegate._tidegate")]
@@ -56,12 +57,7 @@ impl Report {
 
     /// Writes the folder that `tidegate run --out` writes, and returns the paths of its files.
     fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
-        let failed =
-            |error: &dyn std::fmt::Display| PyOSError::new_err(format!("the results cannot be written to {}: {error}", folder.display()));
-        py.detach(|| {
-            let place = OutputFolder::create(&folder).map_err(|error| failed(&error))?;
-            write_all(&self.0, place).map_err(|error| failed(&error))
-        })
+        saved(py, &folder, |place| write_all(&self.0, place))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::report::Report;
 use crate::watched::watched;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use tidegate_cli::ReplayOptions;
 use tidegate_scenario::bounds::{self, Question};
 use tidegate_scenario::summary::{Detail, summary};
 
@@ -71,6 +72,35 @@ impl Scenario {
     fn run(&self, py: Python<'_>, seed: Option<u64>, replications: Option<u32>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Report> {
         watched(py, progress.as_ref(), |note, cancel| tidegate_cli::simulate(&self.0, seed, replications, note, cancel)).map(Report::new)
     }
+
+    /// Pushes a capture through a policy.
+    #[pyo3(signature = (request, progress))]
+    fn replay(&self, py: Python<'_>, request: ReplayRequest, progress: Option<Bound<'_, PyAny>>) -> PyResult<Report> {
+        let options = ReplayOptions {
+            policy: request.policy.as_deref(),
+            interface: request.interface.as_deref(),
+            until_damage: request.until_damage,
+            ack_filter: request.ack_filter.as_deref(),
+            sent: request.sent.as_deref(),
+            dropped: request.dropped.as_deref(),
+        };
+        let capture = &request.capture;
+        watched(py, progress.as_ref(), |note, cancel| tidegate_cli::replay_capture(&self.0, capture, options, note, cancel))
+            .map(Report::new)
+    }
+}
+
+/// Names of files, and what of a capture is replayed.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ReplayRequest {
+    capture: PathBuf,
+    policy: Option<String>,
+    interface: Option<String>,
+    until_damage: bool,
+    ack_filter: Option<String>,
+    sent: Option<PathBuf>,
+    dropped: Option<PathBuf>,
 }
 
 /// Python objects, given as JSON, as the text of a scenario file.

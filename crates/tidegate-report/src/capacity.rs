@@ -336,7 +336,7 @@ pub fn capacity_json(report: &CapacityReport) -> String {
 }
 
 /// The whole page as text.
-fn capacity_html(report: &CapacityReport) -> String {
+pub fn capacity_html(report: &CapacityReport) -> String {
     let mut body = format!(
         "<header>\n<h1>{}</h1>\n<p class=\"circumstances\">{}</p>\n<p class=\"verdict\">{}</p>\n",
         escaped(&report.title),
@@ -363,8 +363,8 @@ fn capacity_html(report: &CapacityReport) -> String {
     html::document(&report.title, &body, &report.tidegate_version, &plots)
 }
 
-/// The tail of every flow at every load: a row per point.
-fn tails(report: &CapacityReport) -> Vec<Column<'_>> {
+/// The table of delays: the tail of every flow at every load, a row per point.
+pub fn capacity_delays(report: &CapacityReport) -> Vec<Column<'_>> {
     let (mut loads, mut flows, mut rates, mut delays, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for load in &report.loads {
         for flow in &load.flows {
@@ -392,7 +392,7 @@ fn tails(report: &CapacityReport) -> Vec<Column<'_>> {
 /// [`ReportError::Output`], [`ReportError::Io`] or [`ReportError::Parquet`] if the file system refuses.
 pub fn write_capacity(report: &CapacityReport, mut folder: OutputFolder) -> Result<Vec<PathBuf>, ReportError> {
     folder.write("summary.json", capacity_json(report).as_bytes())?;
-    folder.write_table("delays.parquet", &tails(report))?;
+    folder.write_table("delays.parquet", &capacity_delays(report))?;
     folder.write("report.html", capacity_html(report).as_bytes())?;
     Ok(folder.finish()?)
 }

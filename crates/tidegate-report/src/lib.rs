@@ -62,7 +62,7 @@ mod verdict;
 pub use bound::{BoundResult, ClassBound, FlowBound, PacketResult};
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityReport, CeilingResult, DelayQuantile, FlowLoad, ForwardingResult, LoadResult, LossCount, PauseResult,
-    capacity_json, capacity_terminal, write_capacity,
+    capacity_delays, capacity_html, capacity_json, capacity_terminal, write_capacity,
 };
 pub use capture::{CaptureResult, UnseenPackets};
 pub use columnar::{Column, Values};

@@ -14,7 +14,7 @@ use crate::machine::{Machine, RouterFlow};
 use crate::outcome::{Fidelity, Losses, RouterOutcome, Trial};
 use crate::traffic::faster;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_core::units::Duration;
 use tidegate_sim::time::LONGEST_DURATION;
 
@@ -108,6 +108,8 @@ pub enum Unanswerable {
     NoRate,
     /// At a rate that has to be tried, a rate or a time of a source leaves what sources can have, or a trial lasts longer than can be simulated.
     OutOfRange,
+    /// The caller has cancelled it.
+    Cancelled,
 }
 
 impl From<Invalid> for Unanswerable {
@@ -116,9 +118,10 @@ impl From<Invalid> for Unanswerable {
     }
 }
 
-/// Answers a question. `progress` is told the part done, from 0 to 1.
+/// Answers a question. `progress` is told the part done, from 0 to 1. No trial begins after `cancel` becomes true.
 ///
 /// ```no_run
+/// use std::sync::atomic::AtomicBool;
 /// use tidegate_core::units::Rate;
 /// use tidegate_router::capacity::{Question, capacity};
 /// use tidegate_router::{Kernel, Machine, RouterFlow};
@@ -129,7 +132,7 @@ impl From<Invalid> for Unanswerable {
 /// let machine = Machine { kernel: Kernel::POLLING, ..Machine::system_two() };
 /// let (loads, quantiles) = (vec![0.5, 0.9], vec![0.5, 0.99]);
 /// let question = Question { loads, quantiles, loss: 1e-6, packets: Question::PACKETS, seed: 1, duration: None, promised_rate: None };
-/// let answer = capacity(&machine, &[flow], &question, &|_| ()).unwrap();
+/// let answer = capacity(&machine, &[flow], &question, &|_| (), &AtomicBool::new(false)).unwrap();
 /// // The bus limits it: 512 bytes pass it twice.
 /// assert!((115_000.0..121_300.0).contains(&answer.forwarding.low.unwrap()));
 /// ```
@@ -141,10 +144,11 @@ pub fn capacity(
     flows: &[RouterFlow],
     question: &Question,
     progress: &(dyn Fn(f64) + Sync),
+    cancel: &AtomicBool,
 ) -> Result<Capacity, Unanswerable> {
     crate::check(machine, flows, &Trial::new(Duration::from_milliseconds(1), 0))?;
     let ceilings = Ceilings::new(machine, flows).ok_or(Unanswerable::NoRate)?;
-    let bench = Bench { machine, flows, question, offered: ceilings.traffic().packets_per_second };
+    let bench = Bench { machine, flows, question, cancel, offered: ceilings.traffic().packets_per_second };
     let search = Search { bench: &bench, top: ceilings.least().packets_per_second, progress, trials: AtomicUsize::new(0) };
     let forwarding = search.run()?;
     let rates: Vec<f64> = question.loads.iter().filter_map(|load| Some(load * forwarding.low?)).collect();
@@ -188,6 +192,7 @@ struct Bench<'a> {
     machine: &'a Machine,
     flows: &'a [RouterFlow],
     question: &'a Question,
+    cancel: &'a AtomicBool,
     /// Packets per second of the flows as they are.
     offered: f64,
 }
@@ -195,6 +200,9 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// A trial with this many packets at a rate.
     fn trial(&self, rate: f64, packets: f64, stop_at_loss: Option<u64>) -> Result<RouterOutcome, Unanswerable> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Unanswerable::Cancelled);
+        }
         let flows: Option<Vec<RouterFlow>> = self.flows.iter().map(|flow| faster(flow, rate / self.offered)).collect();
         let least = self.question.duration.filter(|_| packets > SHORT).map_or(0, Duration::picoseconds);
         let picoseconds = (packets / rate * 1e12).max(least as f64);

@@ -94,7 +94,7 @@ fn the_page_asks_for_nothing_from_outside_and_names_cannot_break_out() {
 #[test]
 fn every_point_of_the_tails_is_a_row() {
     let report = sample();
-    let bytes = columnar::write(&tails(&report), Vec::new()).unwrap();
+    let bytes = columnar::write(&capacity_delays(&report), Vec::new()).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     assert_eq!(reader.get_row_iter(None).unwrap().count(), 8);
 }

@@ -3,6 +3,7 @@
 use super::systems::{Build, OURS, System};
 use super::trials::{constant, figure};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use std::sync::atomic::AtomicBool;
 use tidegate_router::capacity::{Question, capacity};
 use tidegate_router::ceilings::{Ceilings, Resource};
 use tidegate_router::fit::{Observation, StageFit, outliers, stage};
@@ -107,7 +108,7 @@ pub fn limit(system: System, packets: u64, progress: &(dyn Fn(f64) + Sync)) -> (
     let flows = [constant("flow", 10e3, 512, 0, Some(1))];
     let least = Ceilings::new(&machine, &flows).expect("the flow's rate is known").least();
     let question = Question { loads: Vec::new(), quantiles: Vec::new(), loss: 1e-4, packets, seed: 1, duration: None, promised_rate: None };
-    let answer = capacity(&machine, &flows, &question, progress).expect("the system can be run");
+    let answer = capacity(&machine, &flows, &question, progress, &AtomicBool::new(false)).expect("the system can be run");
     ((least.resource, least.packets_per_second / 1e3), answer.forwarding.low.unwrap_or(0.0) / 1e3)
 }
 

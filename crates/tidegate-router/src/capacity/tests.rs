@@ -21,7 +21,7 @@ fn quiet(machine: Machine) -> Machine {
 }
 
 fn answer(machine: &Machine, flows: &[RouterFlow], question: &Question) -> Capacity {
-    capacity(machine, flows, question, &|_| ()).unwrap()
+    capacity(machine, flows, question, &|_| (), &AtomicBool::new(false)).unwrap()
 }
 
 #[test]
