@@ -76,7 +76,7 @@ def bridge(command: Path, tmp_path: Path) -> Iterator[Bridge]:
             pytest.fail(f"install {program} (Debian: util-linux and iproute2)")
     policy, socket = tmp_path / "access.toml", tmp_path / "control"
     policy.write_text(POLICY)
-    live = [command.resolve(), "live", policy, "--in", "b1", "--out", "b2", "--quiet", "--control", socket]
+    live: list[str | Path] = [command.resolve(), "live", policy, "--in", "b1", "--out", "b2", "--quiet", "--control", socket]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(["unshare", "--net", "sh", "-c", NETWORK, "sh", *live], stdout=log, stderr=log)
     try:

@@ -71,6 +71,14 @@ def test_set_returns_another_scenario() -> None:
         first.set("policy.access.rat", "5 Mbit/s")
 
 
+def test_several_keys_need_to_be_right_only_together() -> None:
+    branch = tidegate.Scenario.from_file(ROOT / "scenarios" / "branch-office.toml")
+    more = {"policy.access.class.voice.rate": "4 Mbit/s", "policy.access.class.bulk.rate": "1 Mbit/s"}
+    assert "4 Mbit/s guaranteed" in branch.set_all(more).check()
+    with pytest.raises(tidegate.ScenarioError, match="add up to"):
+        branch.set("policy.access.class.voice.rate", "4 Mbit/s")
+
+
 def test_objects_that_no_file_can_hold_are_refused() -> None:
     with pytest.raises(TypeError):
         tidegate.Scenario.from_dict({"simulation": {"duration": object()}})
@@ -147,8 +155,12 @@ def test_a_signal_ends_a_run_and_other_threads_go_on() -> None:
     assert turns >= 20
 
 
-def test_the_console_script_is_the_command() -> None:
-    script = [sys.executable, "-c", "import sys; from tidegate._command import main; sys.exit(main())"]
+SCRIPT = ["-c", "import sys; from tidegate._command import main; sys.exit(main())"]
+
+
+@pytest.mark.parametrize("way", [SCRIPT, ["-m", "tidegate"]], ids=["script", "module"])
+def test_the_console_script_and_the_module_are_the_command(way: list[str]) -> None:
+    script = [sys.executable, *way]
     done = subprocess.run([*script, "--version"], check=True, capture_output=True, text=True)
     assert tidegate.__version__ in done.stdout
     assert subprocess.run([*script, "run", "no-such.toml"], capture_output=True).returncode == 2

@@ -49,6 +49,10 @@ class Scenario:
         """
         return type(self)(self._read, (*self._changes, change(key, value)))
 
+    def set_all(self, changes: Mapping[str, str | float | bool | Sequence[Any]]) -> Scenario:
+        """The same file with other values for several dotted keys, which need to be right only together. Raises ScenarioError as `set` does."""
+        return type(self)(self._read, (*self._changes, *(change(key, value) for key, value in changes.items())))
+
     @property
     def title(self) -> str:
         """The title of the file."""
@@ -69,8 +73,9 @@ class Scenario:
         return self._scenario.check(everything)
 
     def bounds(self, flow: str | None = None) -> dict[str, Any]:
-        """What is proven before a packet is sent, as `tidegate bounds --json` has it; times are in seconds.
+        """What is proven before a packet is sent, as `tidegate bounds --json` has it.
 
+        The end of a key is its unit: `_ps` picoseconds, `_s` seconds, `_bits`, `_bytes`, `_bps` bits per second.
         With `flow`, all that is proven of the flow of this name. Raises ScenarioError for an unknown flow.
         """
         return _object(self._scenario.bounds_json(flow))

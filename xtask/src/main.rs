@@ -14,6 +14,7 @@ mod environment;
 mod failure;
 mod fuzz;
 mod mutants;
+mod notebooks;
 mod package;
 mod python;
 mod python_package;
@@ -79,6 +80,8 @@ enum Task {
     BenchRouter(bench::router::Options),
     /// Build what is given to users, and try it: a Debian package, a static binary, a bill of materials
     Package(package::Options),
+    /// Install the Python package in a fresh environment, and execute its notebooks there (minutes: it builds for release)
+    Notebooks(notebooks::Options),
     /// Check the hardware design: a selection of designs, proofs and faults, with --deep all of them
     Rtl(rtl::Options),
     /// Synthesise, place and route what has changed, and write docs/rtl.md
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Task::BenchLive(options) => bench_live::run(&options),
         Task::BenchRouter(options) => bench::router::run(&options),
         Task::Package(options) => package::run(&options),
+        Task::Notebooks(options) => notebooks::run(&options),
         Task::Rtl(options) => rtl::run(&options),
         Task::RtlReports(options) => rtl::reports::run(&options),
     };
