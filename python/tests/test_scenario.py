@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -77,6 +78,14 @@ def test_several_keys_need_to_be_right_only_together() -> None:
     assert "4 Mbit/s guaranteed" in branch.set_all(more).check()
     with pytest.raises(tidegate.ScenarioError, match="add up to"):
         branch.set("policy.access.class.voice.rate", "4 Mbit/s")
+
+
+@pytest.mark.parametrize("first", [tidegate.Scenario.from_file(QUICKSTART), tidegate.Scenario.from_dict(CONGESTED)], ids=["file", "dict"])
+def test_a_scenario_can_be_sent_to_another_process(first: tidegate.Scenario) -> None:
+    changed = first.set("simulation.duration", "3 s").set("simulation.replications", 2)
+    other = pickle.loads(pickle.dumps(changed))
+    assert other.check() == changed.check() != first.check()
+    assert other.run(seed=5).summary == changed.run(seed=5).summary
 
 
 def test_objects_that_no_file_can_hold_are_refused() -> None:

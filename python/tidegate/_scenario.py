@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -12,7 +13,10 @@ from tidegate._results import Results
 
 
 class Scenario:
-    """A scenario or policy file that has been read and checked. It never changes: `set` returns another one."""
+    """A scenario or policy file that has been read and checked. It never changes: `set` returns another one.
+
+    It can be pickled, which sends its file's name or its text to another process. That process reads it anew.
+    """
 
     def __init__(self, read: Callable[[Sequence[str]], _tidegate.Scenario], changes: Sequence[str] = ()) -> None:
         """Call one of `from_file`, `from_text` and `from_dict` instead."""
@@ -23,12 +27,12 @@ class Scenario:
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Scenario:
         """Read the file at `path`. Raises ScenarioError."""
-        return cls(lambda changes: _tidegate.Scenario.from_file(path, list(changes)))
+        return cls(partial(_tidegate.Scenario.from_file, path))
 
     @classmethod
     def from_text(cls, text: str, name: str = "<text>") -> Scenario:
         """Read TOML. Errors call the text `name`; it cannot name captures or other files. Raises ScenarioError."""
-        return cls(lambda changes: _tidegate.Scenario.from_text(name, text, list(changes)))
+        return cls(partial(_tidegate.Scenario.from_text, name, text))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any], name: str = "<dict>") -> Scenario:
@@ -95,6 +99,9 @@ class Scenario:
         if replications is not None and not 1 <= replications <= 100_000:
             raise ValueError(f"replications is {replications}; it is from 1 to 100000")
         return Results(self._scenario.run(seed, replications, progress))
+
+    def __reduce__(self) -> tuple[type[Scenario], tuple[Callable[[Sequence[str]], _tidegate.Scenario], Sequence[str]]]:
+        return type(self), (self._read, self._changes)
 
     def __repr__(self) -> str:
         return f"<tidegate.Scenario {self.title!r}>"
