@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -82,6 +83,20 @@ def test_progress_of_a_replay_ends_it() -> None:
 
     with pytest.raises(RuntimeError, match="enough"):
         tidegate.replay(UPLINK, CAPTURE, progress=stop)
+
+
+def test_a_replay_that_is_ended_leaves_no_file(tmp_path: Path) -> None:
+    record = struct.pack("<IIII", 1, 0, 60, 60) + bytes(60)
+    large = tmp_path / "large.pcap"
+    large.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + 400_000 * record)
+
+    def stop(fraction: float) -> None:
+        assert fraction < 1
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        tidegate.replay(UPLINK, large, sent=tmp_path / "sent.pcapng", progress=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["large.pcap"]
 
 
 def test_a_model_says_what_the_command_says(command: Path, tmp_path: Path) -> None:
