@@ -47,6 +47,9 @@ impl Sweep {
     }
 }
 
+/// An axis: its key, and the unit and the values of its numbers, if it has some.
+type Axis<'a> = (&'a str, Option<&'static str>, Option<Vec<f64>>);
+
 /// What a sweep measured.
 #[pyclass(frozen, module = "tidegate._tidegate")]
 pub struct SweepReport(SweepResult);
@@ -61,7 +64,7 @@ impl SweepReport {
 
     /// Of each axis its key, and the unit and the values of its numbers, one per point; None for both if it has no numbers.
     #[getter]
-    fn axes(&self) -> Vec<(&str, Option<&'static str>, Option<Vec<f64>>)> {
+    fn axes(&self) -> Vec<Axis<'_>> {
         let numbers = self.0.parameters.iter().map(|parameter| parameter.numbers.as_ref());
         let keys = self.0.parameters.iter().map(|parameter| parameter.key.as_str());
         keys.zip(numbers).map(|(key, numbers)| (key, numbers.map(|n| n.unit), numbers.map(|n| n.values.clone()))).collect()
