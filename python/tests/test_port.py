@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 import tidegate
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 POLICY = """
 [policy.access]
@@ -258,3 +261,46 @@ def test_bad_calls_say_what_would_be_right() -> None:
         port.offer(0.5, "voice", 100)
     with pytest.raises(tidegate.ScenarioError, match="acces"):
         tidegate.Port(policy(), "acces")
+
+
+def frame_of(draw: random.Random) -> bytes:
+    """An Ethernet frame of UDP with a code point, ports and a length that are drawn."""
+    payload = bytes(draw.choice([18, 200, 1200, 1472]))
+    traffic_class = draw.choice([0, 0x22, 0xB8]) | draw.choice([0, 0, 1, 2])
+    udp = draw.choice([53, 5004, 16384]).to_bytes(2, "big") + draw.randint(1, 9).to_bytes(2, "big") + (8 + len(payload)).to_bytes(2, "big") + bytes(2)
+    length = (28 + len(payload)).to_bytes(2, "big")
+    header = bytes([0x45, traffic_class]) + length + bytes(4) + bytes([64, 17, 0, 0]) + bytes([10, 0, 0, draw.randint(1, 4), 10, 0, 0, 9])
+    return bytes(12) + b"\x08\x00" + header + udp + payload
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("file", "policy_name"),
+    [
+        ("policies/media-uplink.toml", None),
+        ("policies/minimum-rates.toml", None),
+        ("bufferbloat.toml", "down"),
+        ("l4s.toml", "down"),
+        ("policing-tcm.toml", "edge"),
+    ],
+)
+def test_what_is_offered_leaves_once_and_in_the_order_of_its_queue(file: str, policy_name: str | None, seed: int) -> None:
+    port = tidegate.Port(tidegate.Scenario.from_file(SCENARIOS / file), policy_name)
+    draw = random.Random(seed)
+    now, left = 0.0, list[tidegate.Departure]()
+    for number in range(1500):
+        now += draw.choice([0.0, 0.0, 0.0001, draw.expovariate(100)])
+        left += port.offer_frame(now, frame_of(draw), payload=number)
+        counters = port.counters
+        assert counters["offered_packets"] == number + 1 == len(left) + counters["queued_packets"]
+    left += port.drain()
+    assert sorted(packet.payload for packet in left) == list(range(1500))
+    sent = [packet for packet in left if packet.reason is None]
+    assert len(sent) == port.counters["sent_packets"] > 0
+    free = 0.0
+    for packet in sent:
+        assert packet.arrival_s <= packet.at_s and free <= packet.at_s and packet.finish_s is not None
+        free = packet.finish_s
+    for queue in set((packet.packet_class, packet.queue) for packet in sent):
+        numbers = [packet.payload for packet in sent if (packet.packet_class, packet.queue) == queue]
+        assert numbers == sorted(numbers)

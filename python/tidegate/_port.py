@@ -51,7 +51,7 @@ class Port:
 
     Instants are in seconds from 0 to a million, rounded to the nearest picosecond (which a number resolves up to 1,000 s). They never go back.
     Every call returns what left the port since the call before, in order: packets whose transmission has started, and packets that were dropped.
-    The delay and loss of the link behind the port, and code points that the policy sets, are not part of it.
+    The delay and loss of the link behind the port, code points that the policy sets, and changes of the file at times are not part of it.
     """
 
     def __init__(self, scenario: Scenario, policy: str | None = None, scheduler: Scheduler | None = None) -> None:
