@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas
 import polars
 import pyarrow
 import pyarrow.parquet
@@ -33,6 +34,13 @@ def test_polars_reads_a_table(results: tidegate.Results) -> None:
     assert frame.columns == results.flows.columns
     assert frame["flow"].to_list() == results.flows.values("flow")
     assert frame["throughput_bps"].to_list() == results.flows.values("throughput_bps")
+
+
+def test_pandas_reads_a_table(results: tidegate.Results) -> None:
+    frame = pandas.DataFrame.from_arrow(results.flows)
+    assert list(frame.columns) == results.flows.columns
+    assert frame["flow"].tolist() == results.flows.values("flow")
+    assert frame["throughput_bps"].tolist() == results.flows.values("throughput_bps")
 
 
 def test_a_stream_outlives_its_results() -> None:

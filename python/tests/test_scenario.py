@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import tidegate
+from tidegate import _tidegate
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios" / "quickstart.toml"
@@ -105,6 +106,40 @@ def test_a_policy_has_nothing_to_simulate() -> None:
 def test_bounds_are_those_of_the_command(command: Path) -> None:
     told = subprocess.run([command, "bounds", QUICKSTART, "--json"], check=True, capture_output=True).stdout
     assert tidegate.Scenario.from_file(QUICKSTART).bounds() == json.loads(told)
+
+
+#: The second camera of docs/admit.md, which is refused.
+CAMERA = {
+    "name": "second-camera",
+    "from": "branch",
+    "to": "headquarters",
+    "header": {"dscp": "af41"},
+    "traffic": {"rate": "1.5 Mbit/s", "burst": "20 kB", "packet": "1218 B"},
+    "promise": {"delay": "100 ms"},
+}
+
+
+def test_an_admission_is_that_of_the_command(command: Path, tmp_path: Path) -> None:
+    branch = ROOT / "scenarios" / "branch-office.toml"
+    text = json.dumps(CAMERA)
+    flow = tmp_path / "camera.toml"
+    flow.write_text(_tidegate.toml_of_json(text))
+    told = subprocess.run([command, "admit", branch, "--flow", flow, "--json"], capture_output=True)
+    answer = tidegate.Scenario.from_file(branch).admit(CAMERA)
+    assert answer == json.loads(told.stdout) and told.returncode == 1
+    assert not answer["admitted"] and answer["offers"]
+    burst = {**CAMERA, "traffic": {"rate": "1.5 Mbit/s", "burst": "8 kB", "packet": "1218 B"}}
+    assert tidegate.Scenario.from_file(branch).admit(burst)["admitted"]
+
+
+def test_an_admission_sees_changes_and_texts() -> None:
+    branch = tidegate.Scenario.from_text((ROOT / "scenarios" / "branch-office.toml").read_text())
+    assert not branch.admit(CAMERA)["admitted"]
+    assert branch.set("flow.camera.promise.delay", "120 ms").admit(CAMERA)["admitted"]
+    with pytest.raises(tidegate.ScenarioError, match="burts"):
+        branch.admit({**CAMERA, "traffic": {"burts": "20 kB"}})
+    with pytest.raises(tidegate.ScenarioError, match="a flow without a simulation"):
+        tidegate.Scenario.from_text(POLICY).admit(CAMERA)
 
 
 def test_a_run_measures_what_the_command_measures(command: Path, tmp_path: Path) -> None:

@@ -40,11 +40,7 @@ class Scenario:
 
         The lines of errors are those of the TOML that the objects become.
         """
-        try:
-            text = json.dumps(tables)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"a scenario has dicts with text as keys, lists, text, numbers and booleans: {error}") from None
-        return cls.from_text(_tidegate.toml_of_json(text), name)
+        return cls.from_text(_toml(tables), name)
 
     def set(self, key: str, value: str | float | bool | Sequence[Any]) -> Scenario:
         """The same file with another value for a dotted key, such as `"policy.access.rate"` and `"5 Mbit/s"`.
@@ -84,6 +80,15 @@ class Scenario:
         """
         return _object(self._scenario.bounds_json(flow))
 
+    def admit(self, flow: Mapping[str, Any], variant: str | None = None) -> dict[str, Any]:
+        """Ask whether a further flow can be proven its promise beside those of the file, as `tidegate admit --json` does; nothing is simulated.
+
+        `flow` has the keys of a `[[flow]]`, with a `source` or its declared `traffic`; `variant` is the one that it joins, instead of the first. In the
+        answer `admitted` is True or False, `bound` what is proven of the flow, `promises` its own, and `offers` what would be admitted instead. The end
+        of a key is its unit: `_ps` picoseconds, `_bits`. Raises ScenarioError for a flow or a file that cannot be used, and TypeError as `from_dict`.
+        """
+        return _object(self._scenario.admit_json("<flow>", _toml(flow), variant))
+
     def run(
         self,
         seed: int | None = None,
@@ -110,6 +115,15 @@ class Scenario:
 def schema() -> dict[str, Any]:
     """The JSON Schema of scenario and policy files."""
     return _object(_tidegate.schema_json())
+
+
+def _toml(tables: Mapping[str, Any]) -> str:
+    """Python objects as the text of a file."""
+    try:
+        text = json.dumps(tables)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"a file has dicts with text as keys, lists, text, numbers and booleans: {error}") from None
+    return _tidegate.toml_of_json(text)
 
 
 def change(key: str, value: str | float | bool | Sequence[Any]) -> str:

@@ -67,6 +67,9 @@ class Scenario:
     def bounds_json(self, flow: str | None) -> str:
         """What is proven before a packet is sent, as JSON. Raises ScenarioError."""
 
+    def admit_json(self, name: str, flow: str, variant: str | None) -> str:
+        """Whether a flow, given as TOML, can be proven its promise beside those of the file, as JSON. Raises ScenarioError."""
+
     def run(self, seed: int | None, replications: int | None, progress: Callable[[float], object] | None) -> Report:
         """Simulate every variant. Raises ScenarioError."""
 

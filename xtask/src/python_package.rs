@@ -17,6 +17,7 @@ const ENVIRONMENT: PythonEnvironment = PythonEnvironment {
     wheels: &[
         Wheel { package: "pytest", version: "9.2.0" },
         Wheel { package: "polars", version: "2.1.0" },
+        Wheel { package: "pandas", version: "3.1.1" },
         Wheel { package: "pyarrow", version: "26.0.1" },
         Wheel { package: "matplotlib", version: "3.11.2" },
         Wheel { package: "altair", version: "6.3.0" },

@@ -6,17 +6,32 @@ use crate::watched::watched;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tidegate_cli::ReplayOptions;
+use tidegate_scenario::Problems;
+use tidegate_scenario::admit::{self, Origin};
 use tidegate_scenario::bounds::{self, Question};
 use tidegate_scenario::summary::{Detail, summary};
 
 /// A scenario or policy file that has been read and checked.
 #[pyclass(frozen, module = "tidegate._tidegate")]
-pub struct Scenario(tidegate_scenario::Scenario);
+pub struct Scenario {
+    checked: tidegate_scenario::Scenario,
+    origin: Origin,
+    changes: Vec<String>,
+}
 
 impl Scenario {
+    fn read(
+        py: Python<'_>,
+        loaded: Result<tidegate_scenario::Scenario, Problems>,
+        origin: Origin,
+        changes: Vec<String>,
+    ) -> PyResult<Scenario> {
+        loaded.map(|checked| Scenario { checked, origin, changes }).map_err(|problems| scenario_error(py, &problems))
+    }
+
     /// The scenario as the crates have it.
     pub fn checked(&self) -> &tidegate_scenario::Scenario {
-        &self.0
+        &self.checked
     }
 }
 
@@ -26,51 +41,58 @@ impl Scenario {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf, changes: Vec<String>) -> PyResult<Scenario> {
         let loaded = py.detach(|| tidegate_scenario::load(&path, &changes));
-        loaded.map(Scenario).map_err(|problems| scenario_error(py, &problems))
+        Scenario::read(py, loaded, Origin::Path(path), changes)
     }
 
     /// Reads a text as a file of this name and applies changes of the form "key=value".
     #[staticmethod]
     fn from_text(py: Python<'_>, name: &str, text: &str, changes: Vec<String>) -> PyResult<Scenario> {
         let loaded = py.detach(|| tidegate_scenario::parse_text(name, text, &changes));
-        loaded.map(Scenario).map_err(|problems| scenario_error(py, &problems))
+        Scenario::read(py, loaded, Origin::Text { name: name.to_owned(), text: text.to_owned() }, changes)
     }
 
     /// The title of the file.
     #[getter]
     fn title(&self) -> &str {
-        &self.0.title
+        &self.checked.title
     }
 
     /// The names of the variants, in the order of the file.
     #[getter]
     fn variants(&self) -> Vec<&str> {
-        self.0.variants.iter().map(|variant| variant.name.as_str()).collect()
+        self.checked.variants.iter().map(|variant| variant.name.as_str()).collect()
     }
 
     /// What is probably not meant, as the command prints it; None if there is nothing.
     #[getter]
     fn warnings(&self) -> Option<String> {
-        self.0.warnings.as_ref().map(|problems| problems.render(false))
+        self.checked.warnings.as_ref().map(|problems| problems.render(false))
     }
 
     /// Describes what is in the file.
     fn check(&self, py: Python<'_>, everything: bool) -> String {
         let detail = if everything { Detail::All } else { Detail::First };
-        py.detach(|| summary(&self.0, detail))
+        py.detach(|| summary(&self.checked, detail))
     }
 
     /// What is proven before a packet is sent, as JSON.
     fn bounds_json(&self, py: Python<'_>, flow: Option<String>) -> PyResult<String> {
         let question = Question { flow, method: None, detail: Detail::All };
-        let proven = py.detach(|| bounds::Report::of(&self.0, question, &|_| {}).map(|report| report.json().to_string()));
+        let proven = py.detach(|| bounds::Report::of(&self.checked, question, &|_| {}).map(|report| report.json().to_string()));
         proven.map_err(|problem| refused(py, format!("error: {problem}")))
+    }
+
+    /// Whether a flow, given as TOML, can be proven its promise beside those of the file, as JSON.
+    fn admit_json(&self, py: Python<'_>, name: &str, flow: &str, variant: Option<String>) -> PyResult<String> {
+        let answer = py.detach(|| admit::admit_text(&self.origin, name, flow, &self.changes, variant.as_deref()));
+        answer.map(|answer| admit::json(&answer).to_string()).map_err(|problems| scenario_error(py, &problems))
     }
 
     /// Simulates every variant.
     #[pyo3(signature = (seed, replications, progress))]
     fn run(&self, py: Python<'_>, seed: Option<u64>, replications: Option<u32>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Report> {
-        watched(py, progress.as_ref(), |note, cancel| tidegate_cli::simulate(&self.0, seed, replications, note, cancel)).map(Report::new)
+        watched(py, progress.as_ref(), |note, cancel| tidegate_cli::simulate(&self.checked, seed, replications, note, cancel))
+            .map(Report::new)
     }
 
     /// Pushes a capture through a policy.
@@ -85,7 +107,7 @@ impl Scenario {
             dropped: request.dropped.as_deref(),
         };
         let capture = &request.capture;
-        watched(py, progress.as_ref(), |note, cancel| tidegate_cli::replay_capture(&self.0, capture, options, note, cancel))
+        watched(py, progress.as_ref(), |note, cancel| tidegate_cli::replay_capture(&self.checked, capture, options, note, cancel))
             .map(Report::new)
     }
 }

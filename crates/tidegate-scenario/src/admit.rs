@@ -13,7 +13,7 @@ use crate::units::{plural, print_size, print_time};
 use desk::{Desk, picoseconds};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 mod desk;
 mod offers;
@@ -62,10 +62,39 @@ impl Answer {
 /// Everything that is wrong with the file, the flow or an override.
 pub fn admit(path: &Path, flow: &Path, overrides: &[String], variant: Option<&str>) -> Result<Answer, Problems> {
     let text = read_text(flow).map_err(Problems::of_file)?;
-    let declaring = declaring(&text);
+    ask(Draft::beside(path)?, (flow.display().to_string(), text), overrides, variant)
+}
+
+/// Where the file is that a flow asks to join.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A file at this path.
+    Path(PathBuf),
+    /// A text that names no other files.
+    Text {
+        /// Its name in messages.
+        name: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// As [`admit`], for the text of a flow, which errors call `name`.
+///
+/// # Errors
+/// As [`admit`].
+pub fn admit_text(origin: &Origin, name: &str, flow: &str, overrides: &[String], variant: Option<&str>) -> Result<Answer, Problems> {
+    let draft = match origin {
+        Origin::Path(path) => Draft::beside(path)?,
+        Origin::Text { name, text } => Draft::of_text(name, text),
+    };
+    ask(draft, (name.to_owned(), flow.to_owned()), overrides, variant)
+}
+
+fn ask(mut draft: Draft, asking: (String, String), overrides: &[String], variant: Option<&str>) -> Result<Answer, Problems> {
+    let declaring = declaring(&asking.1);
     let overrides = declaring.as_ref().map_or_else(|| overrides.to_vec(), |name| as_contract(overrides, name));
-    let mut draft = Draft::beside(path)?;
-    draft.flow = Some((flow.display().to_string(), text));
+    draft.flow = Some(asking);
     let with_flow = draft.load(&overrides)?;
     let name = chosen(&with_flow, variant)?;
     draft.only = Some(name.clone());

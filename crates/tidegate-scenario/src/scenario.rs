@@ -156,7 +156,7 @@ pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
 
 /// As [`parse_str`], and applies `overrides` of the form `key=value`; an error may be in one of them.
 pub fn parse_text(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, Problems> {
-    Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }.load(overrides)
+    Draft::of_text(name, text).load(overrides)
 }
 
 impl Scenario {
@@ -220,6 +220,11 @@ impl Draft {
     /// The file cannot be read.
     pub fn beside(path: &Path) -> Result<Draft, Problems> {
         Draft::read(path, Captures::beside(path))
+    }
+
+    /// A text that names no other files.
+    pub fn of_text(name: &str, text: &str) -> Draft {
+        Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }
     }
 
     fn read(path: &Path, captures: Captures) -> Result<Draft, Problems> {
