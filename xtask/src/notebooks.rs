@@ -31,15 +31,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let program = |name: &str| Command::new(environment.join("bin").join(name));
     succeed(program("pip").current_dir(root()).args(["install", "--disable-pip-version-check", ".[notebooks]"]))?;
     let mut execute = program("jupyter");
-    execute.args([
-        "nbconvert",
-        "--to",
-        "notebook",
-        "--execute",
-        "--coalesce-streams",
-        "--ExecutePreprocessor.record_timing=False",
-        "--output-dir",
-    ]);
+    execute.args(["nbconvert", "--to", "notebook", "--execute", "--ExecutePreprocessor.record_timing=False", "--output-dir"]);
     succeed(execute.current_dir(root()).arg(&folder).args(&notebooks))?;
     for notebook in notebooks.iter().filter(|_| options.write) {
         let executed = folder.join(notebook.file_name().expect("a file of a folder has a name"));
