@@ -4,6 +4,7 @@
 //! change of the flow alone, and was admitted when it was tried.
 
 use crate::added_flow::{as_contract, declaring};
+use crate::capture::Captures;
 use crate::diagnostic::{Problems, alternatives};
 use crate::proof::Proof;
 use crate::proven::{Claim, claims};
@@ -86,7 +87,9 @@ pub enum Origin {
 pub fn admit_text(origin: &Origin, name: &str, flow: &str, overrides: &[String], variant: Option<&str>) -> Result<Answer, Problems> {
     let draft = match origin {
         Origin::Path(path) => Draft::beside(path)?,
-        Origin::Text { name, text } => Draft::of_text(name, text),
+        Origin::Text { name, text } => {
+            Draft { name: name.clone(), text: text.as_str().into(), captures: Captures::default(), flow: None, only: None }
+        }
     };
     ask(draft, (name.to_owned(), flow.to_owned()), overrides, variant)
 }

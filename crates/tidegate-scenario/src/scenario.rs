@@ -156,7 +156,7 @@ pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
 
 /// As [`parse_str`], and applies `overrides` of the form `key=value`; an error may be in one of them.
 pub fn parse_text(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, Problems> {
-    Draft::of_text(name, text).load(overrides)
+    Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }.load(overrides)
 }
 
 impl Scenario {
@@ -204,9 +204,9 @@ impl Scenario {
 /// A file as text, loaded under one set of changes after another. Captures are read once.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    name: String,
-    text: Arc<str>,
-    captures: Captures,
+    pub name: String,
+    pub text: Arc<str>,
+    pub captures: Captures,
     /// A flow that is added to those of the file: the name of its own file, and the text.
     pub flow: Option<(String, String)>,
     /// The only variant to load; `None` for all.
@@ -220,11 +220,6 @@ impl Draft {
     /// The file cannot be read.
     pub fn beside(path: &Path) -> Result<Draft, Problems> {
         Draft::read(path, Captures::beside(path))
-    }
-
-    /// A text that names no other files.
-    pub fn of_text(name: &str, text: &str) -> Draft {
-        Draft { name: name.to_owned(), text: text.into(), captures: Captures::default(), flow: None, only: None }
     }
 
     fn read(path: &Path, captures: Captures) -> Result<Draft, Problems> {
