@@ -49,12 +49,16 @@ pub fn pairs() -> impl Iterator<Item = Pair> {
 pub fn run(step: &str, options: &Options) -> Result<(), Failure> {
     let bench = bench()?;
     let sources = texts()?;
+    let of_step = pairs().filter(|pair| pair.variant.step == step).count();
     let mut pairs: Vec<Pair> =
         pairs().filter(|pair| pair.variant.step == step && options.selects(&pair.name(), pair.size.is_deep)).collect();
     // Those that take longest first, so that no core waits at the end.
     pairs.sort_by_key(|pair| Reverse(pair.size.streams));
     println!("{:<34}{:>10}{:>13}{:>8}  {:<8}{:>9}{:>9}", "design", "decisions", "cycles", "period", "result", "build s", "run s");
     let rows = at_once(&pairs, |pair| pair.measured(&bench, &sources, options.decisions()));
+    if !options.deep && options.designs.is_empty() {
+        println!("left to --deep: {} of {of_step} designs", of_step - pairs.len());
+    }
     let mut failed = Vec::new();
     for (row, pair) in rows.into_iter().zip(&pairs) {
         if let Some(said) = row? {
