@@ -5,9 +5,10 @@ use crate::config::{Io, LiveConfig};
 use crate::control::Control;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionReport;
-use crate::direction_thread::{self, DirectionThread, PreparedDirection};
+use crate::direction_thread::{self, DirectionConfig, DirectionThread, PreparedDirection};
 use crate::endpoint::Endpoint;
 use crate::error::LiveError;
+use crate::heartbeat::Pulse;
 use crate::interface::ControlSocket;
 use crate::interface_lock::{self, InterfaceLock};
 use crate::interface_warnings;
@@ -17,6 +18,7 @@ use crate::locks::lock;
 use crate::memory;
 use crate::take_over::InheritedPair;
 use crate::watch::StageObserver;
+use crate::workers;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -51,6 +53,7 @@ pub fn run_observed<O: StageObserver + Send>(
         setups: [a_to_b, b_to_a],
         links: [link_there, link_back],
         changes: [change_there, change_back],
+        workers: [workers_there, workers_back],
         control: requests,
         heartbeat,
         take_over,
@@ -84,7 +87,7 @@ pub fn run_observed<O: StageObserver + Send>(
         direction_thread::held(&b_to_a, &change_back, &link_back, options),
     ];
     let Opened { ends: [ends_there, ends_back], mode, warning } =
-        io_mode::open(&control, [&end_a, &end_b], [&state_a, &state_b], held, options);
+        io_mode::open(&control, [&end_a, &end_b], [&state_a, &state_b], held, (options, workers_there.is_some() || workers_back.is_some()));
     lock(&notices).extend(warning);
     if let (Some((heartbeat, _)), [Some(_), _] | [_, Some(_)]) = (&heartbeat, [&ends_there, &ends_back]) {
         heartbeat.exclusive();
@@ -99,26 +102,43 @@ pub fn run_observed<O: StageObserver + Send>(
     let before = take_over.as_ref().map_or(Duration::ZERO, |(take_over, _)| take_over.before());
 
     let (began, now) = (Instant::now(), clock::now());
-    let pulse = |number| heartbeat.as_ref().map(|(heartbeat, pair)| heartbeat.pulse(2 * pair + number));
+    let pulses = [&workers_there, &workers_back].map(|workers| workers.as_ref().map(|workers| workers.count as usize));
+    let pulses =
+        [0, 1].map(|number| pulses_of(heartbeat.as_ref().map(|(heartbeat, pair)| heartbeat.pulse(2 * pair + number)), pulses[number]));
     let [observer_a, observer_b] = observers;
-    let (from, to, [in_a, in_b]) = ([&end_a, &end_b], [&end_b, &end_a], [&state_a, &state_b]);
-    let mut there = PreparedDirection::open(
-        now,
-        ends_there,
-        from,
-        [in_a, in_b],
-        (a_to_b, change_there),
-        (link_there, 0, pulse(0), takes_over),
+    let there = DirectionConfig {
+        endpoints: [&end_a, &end_b],
+        states: [&state_a, &state_b],
+        ends: ends_there,
+        setup: a_to_b,
+        changes: change_there,
+        link: link_there,
+        number: 0,
+        workers: workers_there,
+        pulses: pulses[0].clone(),
+        takes_over,
         options,
-        observer_a,
-    )?;
-    let link_back = (link_back, 1, pulse(1), takes_over);
-    let mut back = PreparedDirection::open(now, ends_back, to, [in_b, in_a], (b_to_a, change_back), link_back, options, observer_b)?;
+    };
+    let back = DirectionConfig {
+        endpoints: [&end_b, &end_a],
+        states: [&state_b, &state_a],
+        ends: ends_back,
+        setup: b_to_a,
+        changes: change_back,
+        link: link_back,
+        number: 1,
+        workers: workers_back,
+        pulses: pulses[1].clone(),
+        takes_over,
+        options,
+    };
+    let mut there = PreparedDirection::open(now, there, observer_a)?;
+    let mut back = PreparedDirection::open(now, back, observer_b)?;
     if let Some((take_over, pair)) = take_over {
         let InheritedPair { directions: [to_b, to_a], locks: inherited } = take_over.prepared(pair)?;
         thread::scope(|scope| {
-            let other = scope.spawn(|| back.take_over(to_a));
-            let one = there.take_over(to_b);
+            let other = scope.spawn(|| back[0].take_over(to_a));
+            let one = there[0].take_over(to_b);
             one.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })?;
         locks = inherited;
@@ -128,28 +148,33 @@ pub fn run_observed<O: StageObserver + Send>(
     requests.keep_locks(locks);
 
     memory::give_back_unused();
-    let counters = [Mutex::new(there.counters()), Mutex::new(back.counters())];
-    let pulses = [pulse(0), pulse(1)];
+    let counters = [&there, &back].map(|workers| workers.iter().map(|worker| Mutex::new(worker.counters())).collect::<Vec<_>>());
     let (there, back) = thread::scope(|scope| {
-        let start = |prepared, number: usize| {
+        let start = |prepared: Vec<PreparedDirection<O>>, number: usize| {
             let DirectionLabel { from, to, .. } = &labels[number];
-            let line = requests.line(number);
-            let pulse = pulses[number].as_ref();
-            let thread = DirectionThread { from, to, stop, options, counters: &counters[number], notices: &notices, line, pulse };
-            thread.start(scope, prepared, number).map_err(|cause| LiveError::system("starting a thread for", from, cause))
+            let has_several = prepared.len() > 1;
+            let started = prepared.into_iter().enumerate().map(|(worker, prepared)| {
+                let (line, pulse) = (requests.line(number, worker), pulses[number][worker].as_ref());
+                let (counters, worker) = (&counters[number][worker], has_several.then_some(worker));
+                let thread = DirectionThread { from, to, stop, options, counters, notices: &notices, line, pulse, worker };
+                thread.start(scope, prepared, number).map_err(|cause| LiveError::system("starting a thread for", from, cause))
+            });
+            started.collect::<Result<Vec<_>, _>>().inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
         let there = start(there, 0)?;
-        let back = start(back, 1).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        let back = start(back, 1)?;
+        let threads = || there.iter().chain(&back);
         tick_until_ended(began, &counters, &notices, &mut on_tick, &mut watched, || {
             // A direction ends by the stop flag or a panic; after a panic the other one must not go on alone.
-            if there.is_finished() || back.is_finished() {
+            if threads().any(thread::ScopedJoinHandle::is_finished) {
                 stop.store(true, Ordering::Relaxed);
             }
-            there.is_finished() && back.is_finished()
+            threads().all(thread::ScopedJoinHandle::is_finished)
         });
         // A panic in a direction is a defect, which continues in the caller.
         let join = |thread: thread::ScopedJoinHandle<_>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, LiveError>((join(there), join(back)))
+        let join_all = |threads: Vec<_>| threads.into_iter().map(join).collect::<Vec<_>>();
+        Ok::<_, LiveError>((join_all(there), join_all(back)))
     })?;
 
     let elapsed = before + began.elapsed();
@@ -158,6 +183,15 @@ pub fn run_observed<O: StageObserver + Send>(
     let (back, observer_b) = to_a.outcome(back, elapsed);
     let notices = notices.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((LiveOutcome { directions: [there, back], elapsed, notices }, [observer_a, observer_b]))
+}
+
+/// What a guardian watches, for each worker of a direction.
+fn pulses_of(pulse: Option<Pulse>, workers: Option<usize>) -> Vec<Option<Pulse>> {
+    match (pulse, workers) {
+        (None, workers) => vec![None; workers.unwrap_or(1)],
+        (Some(pulse), None) => vec![Some(pulse)],
+        (Some(pulse), Some(workers)) => pulse.of_workers(workers).into_iter().map(Some).collect(),
+    }
 }
 
 /// The interfaces of a bridge, looked at once a second.
@@ -195,9 +229,10 @@ impl DirectionLabel {
         DirectionLabel { from: from.to_owned(), to: to.to_owned(), rate: setup.rate, overhead: setup.overhead }
     }
 
-    fn outcome<O>(self, report: DirectionReport<O>, elapsed: Duration) -> (DirectionOutcome, O) {
+    fn outcome<O>(self, workers: Vec<DirectionReport<O>>, elapsed: Duration) -> (DirectionOutcome, O) {
         let DirectionLabel { from, to, rate, overhead } = self;
-        let DirectionReport { counters, recorder: record, lateness, busy, observer, engine, changes } = report;
+        let Some(report) = workers::joined(workers, rate) else { unreachable!("a direction has a worker") };
+        let DirectionReport { counters, recorder: record, lateness, busy, observer, engine, changes, .. } = report;
         // A transmission that has started counts in full, even if it ends after the bridge.
         let utilisation = (busy as f64 / PICOSECONDS_PER_SECOND as f64 / elapsed.as_secs_f64().max(1e-9)).min(1.0);
         (DirectionOutcome { from, to, rate, overhead, counters, record, lateness, utilisation, engine, changes }, observer)
@@ -207,7 +242,7 @@ impl DirectionLabel {
 /// Calls `on_tick` once a second until both directions have ended.
 fn tick_until_ended(
     began: Instant,
-    counters: &[Mutex<DirectionCounters>; 2],
+    counters: &[Vec<Mutex<DirectionCounters>>; 2],
     notices: &Mutex<Vec<String>>,
     on_tick: &mut impl FnMut(&Tick),
     watched: &mut Watched<'_>,
@@ -221,7 +256,10 @@ fn tick_until_ended(
         if elapsed >= next {
             next += Duration::from_secs(1);
             watched.check(notices);
-            let current = counters.each_ref().map(|counters| *lock(counters));
+            let current = counters.each_ref().map(|workers| match &workers[..] {
+                [one] => *lock(one),
+                several => DirectionCounters::of_workers(several.iter().map(|counters| *lock(counters))),
+            });
             let fresh: Vec<String> = lock(notices)[reported..].to_vec();
             reported += fresh.len();
             on_tick(&Tick { elapsed, directions: &current, notices: &fresh });

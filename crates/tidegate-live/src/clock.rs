@@ -24,17 +24,23 @@ pub(crate) enum Woken {
     SocketError,
 }
 
-/// Waits until `socket` (if there is one) has a frame or `timeout` has passed.
-pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
+/// Waits until the socket (the first, if there is one) has a frame, the second descriptor is readable, or `timeout` has passed.
+pub(crate) fn wait(descriptors: [Option<BorrowedFd>; 2], timeout: Duration) -> Woken {
     // The kernel skips negative descriptors.
-    let mut entry = libc::pollfd { fd: socket.map_or(-1, |socket| socket.as_raw_fd()), events: libc::POLLIN, revents: 0 };
+    let entry = |descriptor: Option<BorrowedFd>| libc::pollfd {
+        fd: descriptor.map_or(-1, |descriptor| descriptor.as_raw_fd()),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut entries = descriptors.map(entry);
+    let count = 1 + u64::from(descriptors[1].is_some());
     // Rounded up: waking less than a nanosecond early would cost another poll.
     let nanoseconds = timeout.picoseconds().div_ceil(1000);
     let timeout =
         libc::timespec { tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t, tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long };
-    // SAFETY: one entry, which lives for the call, and no signal mask. An interruption by a signal is no error here.
-    unsafe { libc::ppoll(&mut entry, 1, &timeout, std::ptr::null()) };
-    if entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 { Woken::SocketError } else { Woken::Ready }
+    // SAFETY: at most two entries, which live for the call, and no signal mask. An interruption by a signal is no error here.
+    unsafe { libc::ppoll(entries.as_mut_ptr(), count as libc::nfds_t, &timeout, std::ptr::null()) };
+    if entries[0].revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 { Woken::SocketError } else { Woken::Ready }
 }
 
 /// Gives the calling thread a real-time priority and a timer without slack, so that it wakes on time.
@@ -72,7 +78,7 @@ mod tests {
     #[test]
     fn a_wait_without_a_socket_lasts_as_long_as_asked() {
         let start = now();
-        assert_eq!(wait(None, Duration::from_microseconds(1500)), Woken::Ready);
+        assert_eq!(wait([None, None], Duration::from_microseconds(1500)), Woken::Ready);
         let slept = now().since(start);
         assert!(slept >= Duration::from_microseconds(1500) && slept < Duration::from_seconds(5), "{slept:?}");
     }

@@ -5,6 +5,7 @@ use crate::heartbeat::Heartbeat;
 use crate::ingress::Checksums;
 use crate::port_change::PortChange;
 use crate::take_over::TakeOver;
+use crate::workers::Workers;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 use tidegate_link::Link;
@@ -21,6 +22,8 @@ pub struct LiveConfig {
     pub links: [Link; 2],
     /// The policies that follow at each port, in the order of their instants; not with [`Options::end_system`].
     pub changes: [Vec<PortChange>; 2],
+    /// The workers of each direction; `None` for one. [`LiveConfig::with_workers`] sets it, and `control` to match.
+    pub workers: [Option<Workers>; 2],
     /// Where other threads ask and change the bridge.
     pub control: Control,
     /// The page of the guardian that watches the bridge, and the number of this pair of interfaces in it. Not with [`Options::end_system`].
@@ -39,11 +42,23 @@ impl LiveConfig {
             setups: [a_to_b, b_to_a],
             links: [Link::default(), Link::default()],
             changes: [Vec::new(), Vec::new()],
+            workers: [None, None],
             control: Control::default(),
             heartbeat: None,
             take_over: None,
             options: Options::default(),
         }
+    }
+
+    /// With several workers in a direction, or both. Not with [`Options::end_system`], nor with changes, a link whose rate varies, or what is taken over.
+    /// AF_XDP is not used then.
+    #[must_use]
+    pub fn with_workers(self, workers: [Option<Workers>; 2]) -> LiveConfig {
+        let control = Control::of_workers([0, 1].map(|number| {
+            let workers = workers[number].as_ref()?;
+            Some((workers.count as usize, workers.by_class(&self.setups[number])))
+        }));
+        LiveConfig { workers, control, ..self }
     }
 }
 

@@ -3,26 +3,30 @@
 //! A direction looks for requests whenever its thread goes around, at least 20 times a second, and answers a few classes at a time: packets wait for no
 //! reader. New policies are built by the thread that asks, and what is left of the old one is freed there.
 
+mod answers;
+mod lines;
+
+pub use answers::{ClassDelays, ClassVolumes};
+pub(crate) use lines::{Line, StandStill};
+
 use crate::class_queues::ClassQueues;
 use crate::clock;
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionLoop;
 use crate::error::ControlError;
 use crate::locks::lock;
-use crate::port_change::{Amending, Asked, Needs, PortChanged, PreparedChange, Replaced};
-use crate::take_over::{Shown, Standing, Verdict};
+use crate::port_change::{Amending, Asked, Needs, PortChanged, PreparedChange};
+use crate::take_over::{Standing, Verdict};
 use crate::talkers::Talkers;
-use crate::tap::{self, Capture, Tap};
-use std::collections::VecDeque;
+use crate::tap::{self, Capture};
+use lines::{Lines, Request, received};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use tidegate_core::classifier::Classifier;
-use tidegate_core::packet::DropReason;
-use tidegate_core::port::{Amendment, PortSetup, Volume};
+use tidegate_core::port::{Amendment, PortSetup};
 use tidegate_core::units::{Duration, Time};
-use tidegate_statistics::{ClassCourse, ClassRecord, Delays, RecentDelays};
+use tidegate_statistics::ClassRecord;
 
 /// Classes whose sent bytes are copied at a time, those whose volumes are, those whose delays are, and queues that are looked at.
 const SENT_AT_A_TIME: usize = 1024;
@@ -34,7 +38,7 @@ const QUEUES_AT_A_TIME: u32 = 512;
 /// and 1 back, those of the second 2 and 3.
 #[derive(Clone, Debug)]
 pub struct Control {
-    lines: Vec<Arc<Line>>,
+    lines: Vec<Lines>,
     /// The warnings that hold, of each pair.
     warnings: Vec<Arc<Mutex<Vec<String>>>>,
     /// The sockets of each pair, once they are open.
@@ -47,7 +51,7 @@ impl Default for Control {
     /// The line to one pair.
     fn default() -> Control {
         Control {
-            lines: vec![Arc::default(), Arc::default()],
+            lines: vec![Lines::default(), Lines::default()],
             warnings: vec![Arc::default()],
             modes: vec![Arc::default()],
             locks: vec![Arc::default()],
@@ -55,118 +59,19 @@ impl Default for Control {
     }
 }
 
-/// The policy of a direction as far as it is known here: its classifier, and how often the port had been switched to it.
-type Known = (Classifier, u32);
-
-/// The requests to one direction.
-#[derive(Debug, Default)]
-pub(crate) struct Line {
-    is_waiting: AtomicBool,
-    queue: Mutex<Queue>,
-    known: Mutex<Option<Known>>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    requests: VecDeque<Request>,
-    /// No direction answers any more.
-    is_closed: bool,
-}
-
-#[derive(Debug)]
-enum Request {
-    Counters(Sender<DirectionCounters>),
-    /// What classes have sent, and those that have been copied.
-    Sent(Vec<u64>, Sender<Vec<u64>>),
-    /// The classes, and those that have been copied.
-    Classes(Vec<ClassVolumes>, Sender<Vec<ClassVolumes>>),
-    /// The delays of some classes, and those that have been copied.
-    Delays(Vec<usize>, Vec<ClassDelays>, Sender<Vec<ClassDelays>>),
-    /// The queues of some classes, and those that have been looked at; the last may not be complete.
-    Queues(Vec<usize>, Vec<ClassQueues>, Sender<Vec<ClassQueues>>),
-    /// How often each rule matched.
-    Hits(Sender<Vec<u64>>),
-    /// The flows that send most.
-    Talkers(Sender<Arc<Talkers>>),
-    /// A capture begins. A refusal brings its end back, so that memory is not freed beside packets.
-    Capture(Box<Tap>, Sender<Result<(), (ControlError, Box<Tap>)>>),
-    /// It ends.
-    EndCapture(Sender<Option<Box<Tap>>>),
-    /// How often the port has been switched.
-    Switches(Sender<u32>),
-    Classifier(Sender<Classifier>),
-    Fits(Needs, Sender<Result<(), ControlError>>),
-    Change(Asked, Sender<Replaced>),
-    StandStill(StandStill),
-}
-
-/// A direction is to stand still at an instant, to show what a successor needs, and to wait for the verdict.
-#[derive(Debug)]
-pub(crate) struct StandStill {
-    pub(crate) at: Time,
-    pub(crate) reply: Sender<Option<Shown>>,
-    pub(crate) verdict: Arc<Verdict>,
-}
-
 /// The time for all directions to hear of it: each looks at least every 50 ms.
 const NOTICE: Duration = Duration::from_milliseconds(60);
 
-/// What happened to a class until it was asked.
-#[derive(Clone, Debug)]
-pub struct ClassVolumes {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Everything offered.
-    pub offered: Volume,
-    /// Everything sent.
-    pub sent: Volume,
-    /// Everything whose colour the policer changed.
-    pub marked: Volume,
-    /// Everything that its AQM marked.
-    pub ecn_marked: Volume,
-    /// Everything dropped, in the order of [`DropReason::ALL`].
-    pub dropped: [Volume; DropReason::ALL.len()],
-}
-
-/// The delays of a class until it was asked, from arrival to the last bit sent.
-#[derive(Clone, Debug, Default)]
-pub struct ClassDelays {
-    /// Since the start.
-    pub all: Delays,
-    /// Of the last second and the last minute, if it has sent.
-    pub recent: Option<Box<RecentDelays>>,
-}
-
-impl ClassDelays {
-    fn of(record: &ClassRecord, second: u64) -> ClassDelays {
-        let recent = record.recent.clone().map(|mut recent| {
-            recent.advance(second);
-            recent
-        });
-        ClassDelays { all: record.delays.clone(), recent }
-    }
-}
-
-impl ClassVolumes {
-    fn of(record: &ClassRecord) -> ClassVolumes {
-        let ClassCourse { offered, sent, marked, ce_marked, dropped, .. } = &**record;
-        ClassVolumes {
-            name: record.name.clone(),
-            offered: *offered,
-            sent: *sent,
-            marked: *marked,
-            ecn_marked: *ce_marked,
-            dropped: *dropped,
-        }
-    }
-
-    /// What is queued.
-    pub fn queued(&self) -> Volume {
-        self.offered - self.sent - self.dropped.into_iter().sum()
-    }
-}
-
 impl Control {
+    /// The line to one pair whose directions have this many workers, and this worker for each class.
+    pub(crate) fn of_workers(directions: [Option<(usize, Vec<u32>)>; 2]) -> Control {
+        let lines = |workers: Option<(usize, Vec<u32>)>| match workers {
+            None => Lines::default(),
+            Some((count, by_class)) => Lines { workers: (0..count).map(|_| Arc::default()).collect(), by_class: by_class.into() },
+        };
+        Control { lines: directions.into_iter().map(lines).collect(), ..Control::default() }
+    }
+
     /// One line to several pairs of interfaces.
     pub fn joined<'a>(pairs: impl IntoIterator<Item = &'a Control>) -> Control {
         let mut joined = Control { lines: Vec::new(), warnings: Vec::new(), modes: Vec::new(), locks: Vec::new() };
@@ -207,9 +112,9 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn counters(&self, direction: usize) -> Result<DirectionCounters, ControlError> {
-        let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Counters(reply))?;
-        received(&answer)
+        let mut counters = self.lines[direction].ask_all(Request::Counters)?;
+        // One worker answers for itself.
+        Ok(if let [one] = counters[..] { one } else { DirectionCounters::of_workers(counters.drain(..)) })
     }
 
     /// All classes of a direction, in the order of the policy at the start; those that came later follow, and those that are gone stay. Each class is
@@ -218,9 +123,7 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn classes(&self, direction: usize) -> Result<Vec<ClassVolumes>, ControlError> {
-        let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Classes(Vec::new(), reply))?;
-        received(&answer)
+        self.lines[direction].sum(|reply| Request::Classes(Vec::new(), reply), ClassVolumes::add)
     }
 
     /// The bytes that each class of a direction has sent, in the order of [`Control::classes`].
@@ -228,9 +131,7 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn sent_bytes(&self, direction: usize) -> Result<Vec<u64>, ControlError> {
-        let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Sent(Vec::new(), reply))?;
-        received(&answer)
+        self.lines[direction].sum(|reply| Request::Sent(Vec::new(), reply), |sum, sent| *sum += sent)
     }
 
     /// The delays of classes for these indices of [`Control::classes`].
@@ -238,10 +139,14 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn delays(&self, direction: usize, classes: Vec<usize>) -> Result<Vec<ClassDelays>, ControlError> {
-        let (reply, answer) = channel();
-        let copied = Vec::with_capacity(classes.len());
-        self.lines[direction].ask(Request::Delays(classes, copied, reply))?;
-        received(&answer)
+        let request = |reply| Request::Delays(classes.clone(), Vec::with_capacity(classes.len()), reply);
+        // Only the worker of a class has delays of it.
+        let choose = |known: &mut ClassDelays, delays: ClassDelays| {
+            if delays.all.count() > known.all.count() {
+                *known = delays;
+            }
+        };
+        self.lines[direction].sum(request, choose)
     }
 
     /// Whether a direction has the memory for another policy, so that [`Control::change`] fails only if the bridge ends or another change comes between.
@@ -251,7 +156,7 @@ impl Control {
     pub fn can_change(&self, direction: usize, setup: &PortSetup) -> Result<(), ControlError> {
         let needs = Needs { packets: setup.packet_limit, longest_frame: setup.longest_frame };
         let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Fits(needs, reply))?;
+        self.lines[direction].only()?.ask(Request::Fits(needs, reply))?;
         received(&answer)?
     }
 
@@ -260,10 +165,14 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn queues(&self, direction: usize, classes: Vec<usize>) -> Result<Vec<ClassQueues>, ControlError> {
-        let (reply, answer) = channel();
-        let looked_at = Vec::with_capacity(classes.len());
-        self.lines[direction].ask(Request::Queues(classes, looked_at, reply))?;
-        received(&answer)
+        let request = |reply| Request::Queues(classes.clone(), Vec::with_capacity(classes.len()), reply);
+        // Those of a class are empty but for its worker.
+        let choose = |known: &mut ClassQueues, queues: ClassQueues| {
+            if queues.backlogged > 0 {
+                *known = queues;
+            }
+        };
+        self.lines[direction].sum(request, choose)
     }
 
     /// The packets for which each rule of the present policy was the first that matched, in the order of the rules; last those that no rule matched.
@@ -271,9 +180,7 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn hits(&self, direction: usize) -> Result<Vec<u64>, ControlError> {
-        let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Hits(reply))?;
-        received(&answer)
+        self.lines[direction].sum(Request::Hits, |sum, hits| *sum += hits)
     }
 
     /// The flows that sent most in the latest five seconds that are complete.
@@ -281,9 +188,8 @@ impl Control {
     /// # Errors
     /// [`ControlError::Ended`].
     pub fn talkers(&self, direction: usize) -> Result<Arc<Talkers>, ControlError> {
-        let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Talkers(reply))?;
-        received(&answer)
+        let mut talkers = self.lines[direction].ask_all(Request::Talkers)?;
+        Ok(if talkers.len() == 1 { talkers.swap_remove(0) } else { Arc::new(Talkers::of_workers(&talkers)) })
     }
 
     /// Copies the packets of a class, by its index in [`Control::classes`], until the capture is dropped: the first `longest` bytes of each.
@@ -293,16 +199,16 @@ impl Control {
     pub fn capture(&self, direction: usize, class: usize, longest: u32) -> Result<Capture, ControlError> {
         let (tap, copies) = tap::open(class as u32, longest);
         let (reply, answer) = channel();
-        self.lines[direction].ask(Request::Capture(Box::new(tap), reply))?;
+        self.lines[direction].of_class(class).ask(Request::Capture(Box::new(tap), reply))?;
         received(&answer)?.map_err(|(error, _)| error)?;
         let control = self.clone();
-        Ok(Capture::new(copies, move || control.end_capture(direction)))
+        Ok(Capture::new(copies, move || control.end_capture(direction, class)))
     }
 
-    /// Ends the capture of a direction, and frees its memory on this thread.
-    fn end_capture(&self, direction: usize) {
+    /// Ends the capture of a class of a direction, and frees its memory on this thread.
+    fn end_capture(&self, direction: usize, class: usize) {
         let (reply, answer) = channel();
-        if self.lines[direction].ask(Request::EndCapture(reply)).is_ok() {
+        if self.lines[direction].of_class(class).ask(Request::EndCapture(reply)).is_ok() {
             drop(received(&answer));
         }
     }
@@ -313,7 +219,7 @@ impl Control {
     /// # Errors
     /// [`ControlError`]; the old policy then stays as it was.
     pub fn change(&self, direction: usize, setup: PortSetup) -> Result<PortChanged, ControlError> {
-        let line = &self.lines[direction];
+        let line = self.lines[direction].only()?;
         let mut known = lock(&line.known);
         let (reply, answer) = channel();
         line.ask(Request::Switches(reply))?;
@@ -341,7 +247,7 @@ impl Control {
     /// # Errors
     /// [`ControlError`]. After [`ControlError::Amendment`] a part of it may hold; a change to the whole policy brings the rest.
     pub fn amend(&self, direction: usize, amendment: Amendment) -> Result<PortChanged, ControlError> {
-        let line = &self.lines[direction];
+        let line = self.lines[direction].only()?;
         let _one_at_a_time = lock(&line.known);
         let (reply, answer) = channel();
         line.ask(Request::Change(Asked::Amend(Box::new(Amending::new(amendment))), reply))?;
@@ -363,7 +269,8 @@ impl Control {
         let (verdict, at) = (Verdict::new(), clock::now() + NOTICE);
         let mut standing = Standing { verdict: verdict.clone(), directions: Vec::new(), locks: Vec::new() };
         let mut answers = Vec::new();
-        for line in &self.lines {
+        for lines in &self.lines {
+            let line = lines.only().map_err(|_| ControlError::NotHandedOver)?;
             let (reply, answer) = channel();
             line.ask(Request::StandStill(StandStill { at, reply, verdict: verdict.clone() }))?;
             answers.push(answer);
@@ -383,9 +290,9 @@ impl Control {
         UntilTheEnd(self)
     }
 
-    /// The requests to a direction.
-    pub(crate) fn line(&self, direction: usize) -> &Line {
-        &self.lines[direction]
+    /// The requests to a worker of a direction.
+    pub(crate) fn line(&self, direction: usize, worker: usize) -> &Line {
+        &self.lines[direction].workers[worker]
     }
 }
 
@@ -394,39 +301,8 @@ pub(crate) struct UntilTheEnd<'a>(&'a Control);
 
 impl Drop for UntilTheEnd<'_> {
     fn drop(&mut self) {
-        self.0.lines.iter().for_each(|line| line.close());
+        self.0.lines.iter().flat_map(|lines| &lines.workers).for_each(|line| line.close());
         self.0.keep_locks(Vec::new());
-    }
-}
-
-fn received<T>(answer: &Receiver<T>) -> Result<T, ControlError> {
-    answer.recv().map_err(|_| ControlError::Ended)
-}
-
-impl Line {
-    fn ask(&self, request: Request) -> Result<(), ControlError> {
-        let mut queue = lock(&self.queue);
-        if queue.is_closed {
-            return Err(ControlError::Ended);
-        }
-        queue.requests.push_back(request);
-        self.is_waiting.store(true, Ordering::Release);
-        Ok(())
-    }
-
-    /// The next request. Does not wait for another thread that brings one.
-    fn next(&self) -> Option<Request> {
-        let mut queue = self.queue.try_lock().ok()?;
-        let request = queue.requests.pop_front();
-        self.is_waiting.store(!queue.requests.is_empty(), Ordering::Release);
-        request
-    }
-
-    /// Answers no request any more; threads that wait are told.
-    pub(crate) fn close(&self) {
-        let mut queue = lock(&self.queue);
-        queue.is_closed = true;
-        queue.requests.clear();
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Refused {
     pub not_segmentable: Volume,
     /// The position of the requested checksum is outside the frame.
     pub bad_checksum: Volume,
+    /// The ring to the worker of its class was full ([`Workers`](crate::Workers)).
+    pub ring_full: Volume,
 }
 
 impl Refused {
@@ -26,12 +28,13 @@ impl Refused {
     }
 
     /// The volume of each reason, by name.
-    pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
+    pub fn by_reason(&self) -> [(&'static str, Volume); 5] {
         [
             ("no-memory", self.no_memory),
             ("cut-short", self.cut_short),
             ("not-segmentable", self.not_segmentable),
             ("bad-checksum", self.bad_checksum),
+            ("ring-full", self.ring_full),
         ]
     }
 }
@@ -83,6 +86,12 @@ pub struct DirectionCounters {
     pub late: Volume,
     /// Packets in the queues of the port.
     pub queued: Volume,
+    /// Packets that workers received and passed on to the worker of their class.
+    pub passed_on: Volume,
+    /// Packets that workers took over from others.
+    pub passed_in: Volume,
+    /// Packets in the rings between workers.
+    pub in_rings: Volume,
     /// Packets that the port has sent and that are on the link or wait for room in the kernel.
     pub in_flight: Volume,
     /// Frames read from the kernel, a super-frame counting once.
@@ -121,13 +130,92 @@ impl DirectionCounters {
         all.filter(|(_, volume)| volume.packets > 0)
     }
 
-    /// Checks the law: received + duplicated = delivered + dropped + queued + in flight, in packets and in bytes.
+    /// The counters of all workers of a direction together. They are looked at one after the other: what one has passed on since it was looked at counts as
+    /// received and passed on.
+    pub(crate) fn of_workers(workers: impl IntoIterator<Item = DirectionCounters>) -> DirectionCounters {
+        let mut all = workers.into_iter().reduce(DirectionCounters::plus).unwrap_or_default();
+        let [packets, bytes] = [|volume: Volume| volume.packets, |volume: Volume| volume.bytes].map(|part| {
+            let (on, into) = (part(all.passed_on), part(all.passed_in));
+            (into.saturating_sub(on), on.saturating_sub(into))
+        });
+        let later = Volume { packets: packets.0, bytes: bytes.0 };
+        all.received += later;
+        all.passed_on += later;
+        all.in_rings = Volume { packets: packets.1, bytes: bytes.1 };
+        all
+    }
+
+    /// With those of another worker. The state of the interfaces is the same for all workers.
+    pub(crate) fn plus(self, other: DirectionCounters) -> DirectionCounters {
+        let refused = Refused {
+            no_memory: self.refused.no_memory + other.refused.no_memory,
+            cut_short: self.refused.cut_short + other.refused.cut_short,
+            not_segmentable: self.refused.not_segmentable + other.refused.not_segmentable,
+            bad_checksum: self.refused.bad_checksum + other.refused.bad_checksum,
+            ring_full: self.refused.ring_full + other.refused.ring_full,
+        };
+        let unsent = Unsent {
+            lost: self.unsent.lost + other.unsent.lost,
+            interface_down: self.unsent.interface_down + other.unsent.interface_down,
+            too_long: self.unsent.too_long + other.unsent.too_long,
+            no_room: self.unsent.no_room + other.unsent.no_room,
+            rejected: self.unsent.rejected + other.unsent.rejected,
+        };
+        let mut port = self.port;
+        port.offered += other.port.offered;
+        port.sent += other.port.sent;
+        port.marked += other.port.marked;
+        port.dropped.iter_mut().zip(other.port.dropped).for_each(|(all, part)| *all += part);
+        let kernel = KernelCounters {
+            received: self.kernel.received + other.kernel.received,
+            dropped: self.kernel.dropped + other.kernel.dropped,
+            carried_past: self.kernel.carried_past + other.kernel.carried_past,
+        };
+        DirectionCounters {
+            received: self.received + other.received,
+            refused,
+            port,
+            delivered: self.delivered + other.delivered,
+            unsent,
+            duplicated: self.duplicated + other.duplicated,
+            late: self.late + other.late,
+            queued: self.queued + other.queued,
+            passed_on: self.passed_on + other.passed_on,
+            passed_in: self.passed_in + other.passed_in,
+            in_rings: self.in_rings + other.in_rings,
+            in_flight: self.in_flight + other.in_flight,
+            frames: self.frames + other.frames,
+            super_frames: self.super_frames + other.super_frames,
+            without_fields: self.without_fields + other.without_fields,
+            unseen: self.unseen + other.unseen,
+            kernel,
+            receiving: self.receiving && other.receiving,
+            sending: self.sending && other.sending,
+            outages: self.outages.max(other.outages),
+            forgone: self.forgone + other.forgone,
+        }
+    }
+
+    /// What is queued: in the port, and on the way to it.
+    pub fn waiting(&self) -> Volume {
+        self.queued + self.in_rings
+    }
+
+    /// Checks the law: received + duplicated = delivered + dropped + queued + in rings + in flight, in packets and in bytes.
     ///
     /// # Errors
     /// [`Leak`] with both sides of the equation: a defect of this crate or of the port.
     pub fn check(&self) -> Result<(), Leak> {
-        let accounted = self.delivered + self.queued + self.in_flight + self.dropped().map(|(_, volume)| volume).sum();
+        let accounted = self.delivered + self.queued + self.in_rings + self.in_flight + self.dropped().map(|(_, volume)| volume).sum();
         let received = self.received + self.duplicated;
+        if accounted == received { Ok(()) } else { Err(Leak { received, accounted }) }
+    }
+
+    /// As [`DirectionCounters::check`], for one of several workers: received + duplicated + passed in = accounted for + passed on.
+    #[cfg(test)]
+    pub(crate) fn check_worker(&self) -> Result<(), Leak> {
+        let accounted = self.delivered + self.queued + self.in_flight + self.passed_on + self.dropped().map(|(_, volume)| volume).sum();
+        let received = self.received + self.duplicated + self.passed_in;
         if accounted == received { Ok(()) } else { Err(Leak { received, accounted }) }
     }
 }
@@ -148,6 +236,21 @@ pub struct Leak {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn workers_are_in_balance_whichever_is_looked_at_first() {
+        let volume = |packets| Volume { packets, bytes: 100 * packets };
+        let early = DirectionCounters { received: volume(10), passed_on: volume(4), delivered: volume(6), ..DirectionCounters::default() };
+        let taken = |packets| DirectionCounters { passed_in: volume(packets), queued: volume(packets), ..DirectionCounters::default() };
+        for (into, received, in_rings) in [(3, 10, 1), (4, 10, 0), (7, 13, 0)] {
+            let all = DirectionCounters::of_workers([early, taken(into)]);
+            assert_eq!((all.check(), all.received, all.in_rings), (Ok(()), volume(received), volume(in_rings)));
+        }
+        assert_eq!((early.check_worker(), taken(3).check_worker()), (Ok(()), Ok(())));
+        // At the end the rings are counted: one that has lost a packet leaves a gap.
+        let lost = DirectionCounters { in_rings: volume(0), ..DirectionCounters::of_workers([early, taken(3)]) };
+        assert!(lost.check().is_err());
+    }
 
     #[test]
     fn every_counter_is_part_of_the_balance() {

@@ -14,12 +14,14 @@ use crate::record::DirectionRecord;
 use crate::stamped::{Stamped, Stamps};
 use crate::take_over::Shown;
 use crate::watch::{Frame, StageObserver, TakenIn, Watch, ecn_of, remark};
+use crate::workers::Worker;
+use crate::workers::ring::Passed;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
-use tidegate_core::classifier::Classifier;
+use tidegate_core::classifier::{Classifier, Header};
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, Packet, Part};
+use tidegate_core::packet::{Colour, Flow, Packet, Part};
 use tidegate_core::port::{Port, PortSetup, Transmission, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
@@ -27,6 +29,7 @@ use tidegate_statistics::Delays;
 use tidegate_wire::AckFilter;
 
 mod continuation;
+mod working;
 
 pub(crate) struct Direction<R, T, O> {
     receiver: R,
@@ -53,6 +56,8 @@ pub(crate) struct Direction<R, T, O> {
     room: u32,
     /// The incoming and the outgoing interface, as users name them.
     pub(crate) ends: [String; 2],
+    /// What makes it one of several workers.
+    worker: Option<Box<Worker>>,
 }
 
 impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
@@ -90,6 +95,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             changes: PortChanges::default(),
             room: direction_options.room,
             ends: Default::default(),
+            worker: None,
         }
     }
 
@@ -142,36 +148,21 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
 
     /// Takes in received frames; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
-        let Direction { receiver, port, pool, record, observer, counters, checksums, ack_filter, batch, outbox, busy, .. } = self;
-        let mut without_fields = 0;
+        let Direction { receiver, port, pool, record, observer, counters, checksums, ack_filter, batch, outbox, busy, worker, .. } = self;
         let stamps = Stamps::default();
         let mut receiver = Stamped::<_, O>::new(receiver, &stamps);
-        let any = ingress::take_in(&mut receiver, *checksums, *batch, pool, counters, |pool, header, Arrived { slot, length }| {
-            let frame = Frame::new(slot, port.counters().offered.packets);
-            let (flow, rule) = port.classifier().classify_by(header);
-            record.came(header, (flow, rule), length);
-            let mut watch = Watch::new(record, pool, observer);
-            let ecn = ecn_of(port, header);
-            let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
-            let key = port.classifier().key(header, flow);
-            let flow = port.offer_keyed(packet, key, &mut watch);
-            if let (Some((colour, _)), Some(slot)) = (watch.queued(), slot) {
-                if let Some(filter) = *ack_filter {
-                    acks::filter(filter, now, port, flow, (slot, length), &mut watch);
-                }
-                without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
+        let mut offering = Offering { now, port, record, observer, ack_filter: *ack_filter, outbox, busy, without_fields: 0 };
+        let any = ingress::take_in(&mut receiver, *checksums, *batch, pool, counters, |pool, header, arrived| {
+            let found = offering.port.classifier().classify_by(header);
+            if let Some(worker) = worker
+                && let Some((ring, volume)) = worker.elsewhere(found.0)
+            {
+                return ring.pass(pool, header, found, arrived, volume);
             }
-            let (number, arrived, read) = (frame.number(), stamps.arrived.get(), stamps.at.get());
-            observer.taken_in(TakenIn { slot, number, flow, length, arrived, read });
-            let mut watch = Watch::new(record, pool, observer);
-            // On an idle link the first packet of a burst starts before the next one is offered, as in every other world. A link that the kernel
-            // blocks is not idle.
-            if !outbox.is_blocked() && port.busy_until(now).is_none() {
-                start(port, now, &mut watch, outbox, busy);
-            }
+            offering.offer(pool, header, found, arrived, [stamps.arrived.get(), stamps.at.get()]);
             Ok(())
         });
-        counters.without_fields += without_fields;
+        counters.without_fields += offering.without_fields;
         any
     }
 
@@ -188,6 +179,9 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
 
 impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R, T, O> {
     fn poll(&mut self, now: Time, reading: bool) -> Next {
+        if self.worker.is_some() {
+            return self.poll_as_worker(now, reading);
+        }
         let change = self.changes.next().filter(|_| reading);
         if change.is_some_and(|at| !at.is_after(now)) {
             self.change(now);
@@ -207,6 +201,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     #[inline]
     fn woken(&mut self) {
         self.observer.woken();
+        self.worker.iter().for_each(|worker| worker.woken());
     }
 
     fn skip(&mut self, span: RangeInclusive<u64>) {
@@ -226,7 +221,9 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         let occupancy = self.port.occupancy();
         let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
         let DisturbedVolume { late, duplicated } = self.outbox.disturbed();
-        DirectionCounters { port: *self.port.counters(), queued, in_flight: self.outbox.held(), late, duplicated, ..self.counters }
+        let Passed { on: passed_on, into: passed_in } = self.worker.as_ref().map_or_else(Passed::default, |worker| worker.volume);
+        let in_flight = self.outbox.held();
+        DirectionCounters { port: *self.port.counters(), queued, passed_on, passed_in, in_flight, late, duplicated, ..self.counters }
     }
 
     fn record(&mut self) -> &mut DirectionRecord {
@@ -250,11 +247,12 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     }
 
     fn fits(&self, needs: Needs) -> Result<(), ControlError> {
+        self.may_change()?;
         needs.fit(self.room, self.pool.longest())
     }
 
     fn change(&mut self, change: Asked, reply: Sender<Replaced>) {
-        match change.needs().map_or(Ok(()), |needs| self.fits(needs)) {
+        match change.needs().map_or_else(|| self.may_change(), |needs| self.fits(needs)) {
             Ok(()) => self.changes.ask(self.served_until, change, reply),
             Err(why) => drop(reply.send(Replaced::not(why, change))),
         }
@@ -264,8 +262,12 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
         self.receiver.descriptor()
     }
 
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        self.worker.as_ref().map(|worker| worker.descriptor())
+    }
+
     fn stand_still(&mut self, now: Time) -> Option<Shown> {
-        self.show(now)
+        if self.worker.is_some() { None } else { self.show(now) }
     }
 
     fn has_failed(&self) -> bool {
@@ -274,6 +276,8 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
 
     fn finish(mut self, now: Time) -> DirectionReport<O> {
         self.maintain(now);
+        self.follow_rates(now, true);
+        self.worker.iter_mut().for_each(|worker| worker.stop_receiving());
         let counters = self.counters();
         DirectionReport {
             counters,
@@ -283,6 +287,55 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
             observer: self.observer,
             engine: None,
             changes: self.changes.done,
+            worker: self.worker,
+        }
+    }
+}
+
+/// Where packets are offered: a port, and what is beside it.
+struct Offering<'a, O> {
+    now: Time,
+    port: &'a mut Port<Frame>,
+    record: &'a mut DirectionRecord,
+    observer: &'a mut O,
+    ack_filter: Option<AckFilter>,
+    outbox: &'a mut Outbox<u32>,
+    busy: &'a mut u128,
+    without_fields: u64,
+}
+
+impl<O: StageObserver> Offering<'_, O> {
+    /// Offers a packet with this header, whose flow and rule were found. `arrived` and `read` are the stamps of its frame.
+    #[inline]
+    fn offer(
+        &mut self,
+        pool: &mut FramePool,
+        header: &Header,
+        (flow, rule): (Flow, Option<u32>),
+        Arrived { slot, length }: Arrived,
+        [arrived, read]: [u64; 2],
+    ) {
+        let Offering { now, port, record, observer, ack_filter, outbox, busy, without_fields } = self;
+        let now = *now;
+        let frame = Frame::new(slot, port.counters().offered.packets);
+        record.came(header, (flow, rule), length);
+        let mut watch = Watch::new(record, pool, *observer);
+        let ecn = ecn_of(port, header);
+        let packet = Packet { flow, length, arrival: now, colour: Colour::of(header), part: Part::Whole, ecn, payload: frame };
+        let key = port.classifier().key(header, flow);
+        let flow = port.offer_keyed(packet, key, &mut watch);
+        if let (Some((colour, _)), Some(slot)) = (watch.queued(), slot) {
+            if let Some(filter) = *ack_filter {
+                acks::filter(filter, now, port, flow, (slot, length), &mut watch);
+            }
+            *without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
+        }
+        observer.taken_in(TakenIn { slot, number: frame.number(), flow, length, arrived, read });
+        let mut watch = Watch::new(record, pool, *observer);
+        // On an idle link the first packet of a burst starts before the next one is offered, as in every other world. A link that the kernel
+        // blocks is not idle.
+        if !outbox.is_blocked() && port.busy_until(now).is_none() {
+            start(port, now, &mut watch, outbox, busy);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::ingress::Checksums;
 use crate::port_change::{Asked, Needs, PortChanged, Replaced};
 use crate::record::DirectionRecord;
 use crate::take_over::Shown;
+use crate::workers::Worker;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
@@ -78,6 +79,11 @@ pub(crate) trait DirectionLoop<O> {
     /// The descriptor that becomes readable when frames arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
+    /// The descriptor by which another thread wakes this one.
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     /// What a successor in another process needs; `None` if it has sockets that cannot be handed over.
     fn stand_still(&mut self, _now: Time) -> Option<Shown> {
         None
@@ -119,6 +125,8 @@ pub(crate) struct DirectionReport<O> {
     pub(crate) engine: Option<EngineRecord>,
     /// What each change of the policy did.
     pub(crate) changes: Vec<PortChanged>,
+    /// One of several workers, with its ends of the rings between them.
+    pub(crate) worker: Option<Box<Worker>>,
 }
 
 /// What a decision engine in a thread of its own has counted.

@@ -15,11 +15,12 @@ use crate::ingress::Checksums;
 use crate::interface::InterfaceState;
 use crate::io::{Receive, Transmit};
 use crate::locks::lock;
-use crate::packet::{ReceiveRing, SendSocket};
+use crate::packet::{FanoutGroup, ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::port_change::{ChangeBuilder, PortChange};
 use crate::take_over::{Inherited, PATIENCE};
 use crate::watch::StageObserver;
+use crate::workers::{self, Worker, Workers, ring};
 use crate::xdp::{Held, XdpEnds, XdpReceiver, XdpTransmitter};
 use std::io;
 use std::sync::Mutex;
@@ -27,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 use tidegate_core::buffer::BufferManager;
+use tidegate_core::exchange::WorkerMeter;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
@@ -43,59 +45,68 @@ pub(crate) enum PreparedDirection<O> {
     ThreeThreads(Parts<ReceiveRing, SendSocket, O>),
 }
 
+/// What a direction needs to be opened.
+pub(crate) struct DirectionConfig<'a> {
+    pub(crate) endpoints: [&'a Endpoint; 2],
+    /// The incoming and the outgoing interface.
+    pub(crate) states: [&'a InterfaceState; 2],
+    /// AF_XDP sockets that are open; packet sockets are opened without.
+    pub(crate) ends: Option<XdpEnds>,
+    pub(crate) setup: PortSetup,
+    pub(crate) changes: Vec<PortChange>,
+    pub(crate) link: Link,
+    /// The number of the direction, from 0.
+    pub(crate) number: u64,
+    pub(crate) workers: Option<Workers>,
+    /// What a guardian watches, for each worker.
+    pub(crate) pulses: Vec<Option<Pulse>>,
+    pub(crate) takes_over: bool,
+    pub(crate) options: Options,
+}
+
 impl<O: StageObserver> PreparedDirection<O> {
-    /// Opens both ends of a direction, unless they are open.
-    // Each belongs to this direction.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn open(
-        now: Time,
-        ends: Option<XdpEnds>,
-        [from, to]: [&Endpoint; 2],
-        [incoming, outgoing]: [&InterfaceState; 2],
-        (setup, changes): (PortSetup, Vec<PortChange>),
-        (link, number, pulse, takes_over): (Link, u64, Option<Pulse>, bool),
-        options: Options,
-        observer: O,
-    ) -> Result<PreparedDirection<O>, LiveError> {
-        let direction = || format!("{} -> {}", from.shown, to.shown);
+    /// Opens both ends of a direction, unless they are open: one for each worker.
+    pub(crate) fn open(now: Time, config: DirectionConfig<'_>, observer: O) -> Result<Vec<PreparedDirection<O>>, LiveError> {
+        let DirectionConfig { endpoints: [from, _], setup, changes, link, workers, pulses, takes_over, options, .. } = &config;
+        let direction = || config.shown();
         if options.end_system && setup.buffer.pushes_out() {
             return Err(LiveError::PushOut { direction: direction() });
         }
         if options.end_system && link.rates.is_some() {
             return Err(LiveError::VaryingRate { direction: direction() });
         }
-        let tagging = Tagging { incoming: from.vlan, outgoing: to.vlan };
-        let Held { slots, longest } = held(&setup, &changes, &link, options);
-        let room = packets_of_port(&setup, &changes, options);
-        let Options { ack_filter, batch, catch_up, spin, .. } = options;
-        let checksums = if ends.as_ref().is_some_and(|ends| !ends.checksums) { Checksums::Complete } else { options.checksums };
-        let slots = ends.as_ref().map_or(slots, |ends| ends.pool.slots());
-        let direction_options = DirectionOptions { checksums, ack_filter, batch, catch_up, spin, slots, room, link, number };
-        let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
-        if let Some(XdpEnds { receiver, transmitter, pool, .. }) = ends {
-            let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
-            let builder = direction.follow(now, changes);
-            return Ok(PreparedDirection::Xdp(direction, builder));
+        let Some(workers) = workers else {
+            let pulse = pulses.first().cloned().flatten();
+            return Ok(vec![config.open_one(now, None, pulse, observer)?]);
+        };
+        let obstacles = [
+            (options.end_system, "and an end system decides in one thread: leave out --end-system or the policy's `workers`"),
+            (!changes.is_empty(), "and a policy that changes has one worker: leave out [[change]] or the policy's `workers`"),
+            (link.rates.is_some(), "and a link whose rate varies has one: leave out `rates` of the link or the policy's `workers`"),
+            (*takes_over, "and take nothing over: leave out --take-over or the policy's `workers`"),
+            (
+                observer.for_another_worker().is_none(),
+                "and a recording follows packets through one: leave out --probe or the policy's `workers`",
+            ),
+        ];
+        if let Some((_, why)) = obstacles.into_iter().find(|(is_so, _)| *is_so) {
+            return Err(LiveError::OneWorker { direction: direction(), why });
         }
-        let ring = options.ring as usize;
-        let mut receiver = if takes_over {
-            ReceiveRing::closed(&from.name, ring, tagging)?
-        } else {
-            ReceiveRing::open(&from.name, incoming.index, incoming.mtu, ring, tagging)?
-        };
-        receiver.guarded(pulse);
-        let transmitter = SendSocket::open(&to.name, outgoing.index)?;
-        let prepared = if options.end_system {
-            end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
-        } else {
-            FramePool::new(slots, longest).map(|pool| {
-                let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
-                direction.ends = [from.shown.clone(), to.shown.clone()];
-                let builder = direction.follow(now, changes);
-                PreparedDirection::OneThread(direction, builder)
-            })
-        };
-        prepared.map_err(|cause| LiveError::Memory { direction: direction(), bytes: FramePool::size(slots, longest), cause })
+        let group = FanoutGroup::default();
+        let others = (1..workers.count).filter_map(|_| observer.for_another_worker()).collect::<Vec<O>>();
+        let observers = std::iter::once(observer).chain(others);
+        let mut opened = Vec::new();
+        for ((worker, pulse), observer) in workers::open(now, workers, setup, &direction())?.into_iter().zip(pulses.clone()).zip(observers)
+        {
+            let part = Part { meter: workers::meter(workers, setup), group: group.clone(), worker };
+            opened.push(config.for_worker().open_one(now, Some(part), pulse, observer)?);
+        }
+        for prepared in &opened {
+            if let PreparedDirection::OneThread(direction, _) = prepared {
+                direction.let_in().map_err(|cause| LiveError::system("letting frames in from", &from.shown, cause))?;
+            }
+        }
+        Ok(opened)
     }
 
     /// Goes on where another process stood.
@@ -114,6 +125,102 @@ impl<O: StageObserver> PreparedDirection<O> {
             PreparedDirection::Xdp(direction, _) => direction.counters(),
             PreparedDirection::ThreeThreads(parts) => parts.intake.counters(),
         }
+    }
+}
+
+/// What makes a direction one of several workers.
+struct Part {
+    worker: Worker,
+    meter: WorkerMeter,
+    group: FanoutGroup,
+}
+
+impl DirectionConfig<'_> {
+    /// The direction, as "A -> B".
+    fn shown(&self) -> String {
+        let [from, to] = self.endpoints;
+        format!("{} -> {}", from.shown, to.shown)
+    }
+
+    /// The same for another worker.
+    fn for_worker(&self) -> Self {
+        let DirectionConfig { endpoints, states, ref setup, ref link, number, takes_over, options, .. } = *self;
+        let (setup, link) = (setup.clone(), link.clone());
+        DirectionConfig {
+            endpoints,
+            states,
+            ends: None,
+            setup,
+            changes: Vec::new(),
+            link,
+            number,
+            workers: None,
+            pulses: Vec::new(),
+            takes_over,
+            options,
+        }
+    }
+
+    /// Opens a direction of one worker, or one of several.
+    fn open_one<O: StageObserver>(
+        self,
+        now: Time,
+        part: Option<Part>,
+        pulse: Option<Pulse>,
+        observer: O,
+    ) -> Result<PreparedDirection<O>, LiveError> {
+        let shown = self.shown();
+        let DirectionConfig {
+            endpoints: [from, to],
+            states: [incoming, outgoing],
+            ends,
+            setup,
+            changes,
+            link,
+            number,
+            takes_over,
+            options,
+            ..
+        } = self;
+        let tagging = Tagging { incoming: from.vlan, outgoing: to.vlan };
+        let Held { slots, longest } = held(&setup, &changes, &link, options);
+        let room = packets_of_port(&setup, &changes, options);
+        let Options { ack_filter, batch, catch_up, spin, .. } = options;
+        let checksums = if ends.as_ref().is_some_and(|ends| !ends.checksums) { Checksums::Complete } else { options.checksums };
+        let others = part.as_ref().map_or(0, |part| part.worker.others());
+        // Losses of workers are independent, too.
+        let number = number + 2 * part.as_ref().map_or(0, |part| part.worker.number() as u64);
+        let slots = ends.as_ref().map_or(slots.saturating_add(ring::CAPACITY as u32 * others), |ends| ends.pool.slots());
+        let direction_options = DirectionOptions { checksums, ack_filter, batch, catch_up, spin, slots, room, link, number };
+        let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
+        if let Some(XdpEnds { receiver, transmitter, pool, .. }) = ends {
+            let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
+            let builder = direction.follow(now, changes);
+            return Ok(PreparedDirection::Xdp(direction, builder));
+        }
+        let capacity = options.ring as usize;
+        let (name, index, mtu) = (&from.name, incoming.index, incoming.mtu);
+        let mut receiver = match &part {
+            _ if takes_over => ReceiveRing::closed(name, capacity, tagging)?,
+            Some(Part { group, .. }) => ReceiveRing::open_in(group.clone(), name, index, mtu, capacity, tagging)?,
+            None => ReceiveRing::open(name, index, mtu, capacity, tagging)?,
+        };
+        receiver.guarded(pulse);
+        let transmitter = SendSocket::open(&to.name, outgoing.index)?;
+        let prepared = if options.end_system {
+            end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
+        } else {
+            FramePool::new(slots, longest).map(|pool| {
+                let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
+                direction.ends = [from.shown.clone(), to.shown.clone()];
+                if let Some(Part { worker, meter, .. }) = part {
+                    direction.work(worker, meter);
+                }
+                let builder = direction.follow(now, changes);
+                PreparedDirection::OneThread(direction, builder)
+            })
+        };
+        prepared.map_err(|cause| LiveError::Memory { direction: shown, bytes: FramePool::size(slots, longest), cause })
     }
 }
 
@@ -149,6 +256,8 @@ pub(crate) struct DirectionThread<'a> {
     pub(crate) line: &'a Line,
     /// What a guardian watches; for a direction in one thread.
     pub(crate) pulse: Option<&'a Pulse>,
+    /// Which of several workers it is; the first says what happens to the interfaces.
+    pub(crate) worker: Option<usize>,
 }
 
 impl<'a> DirectionThread<'a> {
@@ -206,7 +315,8 @@ impl<'a> DirectionThread<'a> {
         if let Some(builder) = builder {
             named(number, "-next").spawn_scoped(scope, move || builder.run())?;
         }
-        named(number, "").spawn_scoped(scope, move || {
+        let part = self.worker.map_or(String::new(), |worker| format!(".{worker}"));
+        named(number, &part).spawn_scoped(scope, move || {
             self.set_real_time_priority();
             self.run(direction)
         })
@@ -284,13 +394,13 @@ impl<'a> DirectionThread<'a> {
                 continue;
             }
             let socket = if deadline.is_none() { direction.descriptor() } else { None };
-            let woken = clock::wait(socket, left);
+            let woken = clock::wait([socket, direction.waker()], left);
             direction.woken();
             if woken == Woken::SocketError {
                 let now = clock::now();
                 self.maintain(&mut direction, now);
                 // A persistent error must not keep the processor busy.
-                clock::wait(None, RETRY_INTERVAL);
+                clock::wait([None, None], RETRY_INTERVAL);
             }
         }
     }
@@ -315,12 +425,12 @@ impl<'a> DirectionThread<'a> {
             if let Some(carried) = self.pulse.and_then(|pulse| pulse.beat(clock::now())) {
                 direction.skip(carried);
             }
-            clock::wait(None, Duration::from_microseconds(100));
+            clock::wait([None, None], Duration::from_microseconds(100));
         }
     }
 
     fn maintain<O>(&self, direction: &mut impl DirectionLoop<O>, now: Time) {
-        if direction.maintain(now) {
+        if direction.maintain(now) && self.worker.unwrap_or(0) == 0 {
             let counters = direction.counters();
             let state = |up| if up { "connected" } else { "down" };
             let DirectionThread { from, to, .. } = self;

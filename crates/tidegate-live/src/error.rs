@@ -2,6 +2,7 @@
 
 use std::io;
 use thiserror::Error;
+use tidegate_core::exchange::ExchangeError;
 use tidegate_core::port::AmendError;
 
 /// Why a bridge cannot start. Every message says what is missing and how to get it.
@@ -92,6 +93,23 @@ pub enum LiveError {
         /// The direction, as "A -> B".
         direction: String,
     },
+    /// The link cannot be divided among workers.
+    #[error("{direction}: {cause}")]
+    Workers {
+        /// The direction, as "A -> B".
+        direction: String,
+        /// Why not.
+        #[source]
+        cause: ExchangeError,
+    },
+    /// Several workers cannot do this.
+    #[error("{direction}: several workers carry packets as they come, {why}")]
+    OneWorker {
+        /// The direction, as "A -> B".
+        direction: String,
+        /// What needs one worker, and what would be right.
+        why: &'static str,
+    },
     /// Another call was refused.
     #[error("{}", failed(doing, interface, cause))]
     System {
@@ -114,6 +132,8 @@ impl LiveError {
             | LiveError::UnknownInterface { .. }
             | LiveError::NotEthernet { .. }
             | LiveError::PushOut { .. }
+            | LiveError::Workers { .. }
+            | LiveError::OneWorker { .. }
             | LiveError::VaryingRate { .. } => 2,
             LiveError::TakeOver(_)
             | LiveError::InUse { .. }
@@ -186,7 +206,10 @@ pub enum ControlError {
     /// In a direction of three threads another thread has the bytes of packets.
     #[error("an end system cannot copy packets: start it again without --end-system")]
     Elsewhere,
-    /// AF_XDP sockets and end systems are not handed over.
+    /// Several workers keep the policy that they started with.
+    #[error("a direction of several workers cannot change its policy while it runs: start it again with the new policy")]
+    Workers,
+    /// AF_XDP sockets, end systems and several workers are not handed over.
     #[error("sockets of this kind cannot be handed over")]
     NotHandedOver,
     /// Another change took place while this one was prepared.

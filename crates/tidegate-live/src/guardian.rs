@@ -201,14 +201,14 @@ impl Guardian {
     fn wait(&self, time: Duration) {
         let mut carrying = self.directions.iter().filter(|direction| direction.carried.is_some());
         match (carrying.next(), carrying.next()) {
-            (None, _) => drop(clock::wait(None, time)),
+            (None, _) => drop(clock::wait([None, None], time)),
             (Some(one), None) => {
-                if clock::wait(one.receiver.descriptor(), time) == Woken::SocketError {
-                    clock::wait(None, RETRY);
+                if clock::wait([one.receiver.descriptor(), None], time) == Woken::SocketError {
+                    clock::wait([None, None], RETRY);
                 }
             }
             // Several: as often as a frame may wait.
-            _ => drop(clock::wait(None, time.min(Duration::from_microseconds(100)))),
+            _ => drop(clock::wait([None, None], time.min(Duration::from_microseconds(100)))),
         }
     }
 }
@@ -262,7 +262,7 @@ impl Guarded {
                 }
                 Err(SendError::Busy) if attempts < ATTEMPTS => {
                     attempts += 1;
-                    clock::wait(None, RETRY);
+                    clock::wait([None, None], RETRY);
                 }
                 Err(_) => {
                     carried.lost.add(length(&batch[sent]));

@@ -7,12 +7,13 @@
 //! ```
 #![allow(unsafe_code)]
 
+use crate::locks::lock;
 use crate::memory::SharedPages;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidegate_core::units::Time;
 
@@ -161,7 +162,7 @@ impl Heartbeat {
     /// The line of a direction.
     pub(crate) fn pulse(&self, direction: usize) -> Pulse {
         assert!(direction < Heartbeat::DIRECTIONS, "direction {direction} of {}", Heartbeat::DIRECTIONS);
-        Pulse { heartbeat: self.clone(), line: direction + 1 }
+        Pulse { heartbeat: self.clone(), line: direction + 1, crew: None }
     }
 
     fn word(&self, line: usize, word: usize) -> &AtomicU64 {
@@ -173,19 +174,67 @@ impl Heartbeat {
 }
 
 /// The line of one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pulse {
     heartbeat: Heartbeat,
     line: usize,
+    /// The workers of the direction, if it has several, and which of them this is.
+    crew: Option<(Arc<Crew>, usize)>,
 }
+
+/// The workers of a direction, which is alive as long as all of them are.
+#[derive(Debug)]
+struct Crew {
+    alive: Box<[AtomicU64]>,
+    /// How often frames were taken back from the guardian, and how often each worker has heard of it.
+    taken_back: AtomicU64,
+    heard: Box<[AtomicU64]>,
+    /// What the guardian carried before frames were last taken back.
+    carried: Mutex<RangeInclusive<u64>>,
+}
+
+/// A worker that was alive this long ago is waited for before frames are taken back.
+const PRESENT: tidegate_core::units::Duration = tidegate_core::units::Duration::from_milliseconds(20);
 
 impl Pulse {
     /// The direction's thread is alive. If the guardian carries its frames, it is asked to stop, and the span comes back whose arrivals it has carried, in nanoseconds
     /// of CLOCK_REALTIME.
     #[inline]
     pub(crate) fn beat(&self, now: Time) -> Option<RangeInclusive<u64>> {
+        if let Some((crew, worker)) = &self.crew {
+            return self.beat_with_others(now, crew, *worker);
+        }
         self.word(ALIVE_AT).store(now.picoseconds(), Ordering::Relaxed);
         if self.carrier().load(Ordering::Acquire) == BRIDGE { None } else { Some(self.take_back()) }
+    }
+
+    /// The same for each of `workers` workers of the direction.
+    pub(crate) fn of_workers(self, workers: usize) -> Vec<Pulse> {
+        let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
+        let crew = Crew { alive: words(), taken_back: AtomicU64::new(0), heard: words(), carried: Mutex::new(NOTHING) };
+        let crew = Arc::new(crew);
+        (0..workers).map(|worker| Pulse { crew: Some((crew.clone(), worker)), ..self.clone() }).collect()
+    }
+
+    /// The direction is as old as the worker that was last alive the longest ago. Frames are taken back when all are alive.
+    fn beat_with_others(&self, now: Time, crew: &Crew, worker: usize) -> Option<RangeInclusive<u64>> {
+        crew.alive[worker].store(now.picoseconds(), Ordering::Relaxed);
+        let times = crew.alive.iter().map(|alive| Time::from_picoseconds(alive.load(Ordering::Relaxed)));
+        let oldest = times.fold(now, Time::earlier);
+        self.word(ALIVE_AT).store(oldest.picoseconds(), Ordering::Relaxed);
+        let is_told = crew.taken_back.load(Ordering::Acquire) != crew.heard[worker].load(Ordering::Relaxed);
+        let is_carried = self.carrier().load(Ordering::Acquire) != BRIDGE && now.since(oldest) < PRESENT;
+        if !is_told && !is_carried {
+            return None;
+        }
+        let mut carried = lock(&crew.carried);
+        if self.carrier().load(Ordering::Acquire) != BRIDGE {
+            // Before the frames are the bridge's again, so that no other worker receives what was carried.
+            crew.taken_back.fetch_add(1, Ordering::AcqRel);
+            *carried = self.take_back();
+        }
+        crew.heard[worker].store(crew.taken_back.load(Ordering::Acquire), Ordering::Release);
+        Some(carried.clone())
     }
 
     #[cold]
@@ -213,7 +262,9 @@ impl Pulse {
     /// Whether the guardian carries.
     #[inline]
     pub(crate) fn is_carried(&self) -> bool {
-        self.carrier().load(Ordering::Relaxed) != BRIDGE
+        let is_untold =
+            |(crew, worker): &(Arc<Crew>, usize)| crew.taken_back.load(Ordering::Acquire) != crew.heard[*worker].load(Ordering::Relaxed);
+        self.carrier().load(Ordering::Acquire) != BRIDGE || self.crew.as_ref().is_some_and(is_untold)
     }
 
     /// From now on the guardian carries.
@@ -264,6 +315,31 @@ mod tests {
         guardian.given_back(&(90..=99));
         assert_eq!(bridge.join().unwrap(), Some(90..=99));
         assert_eq!((heartbeat.pulse(3).beat(at(8)), heartbeat.pulse(2).last()), (None, at(0)), "lines are apart");
+    }
+
+    #[test]
+    fn workers_are_alive_together_and_each_hears_what_was_carried() {
+        let heartbeat = Heartbeat::new().unwrap();
+        let guardian = heartbeat.pulse(0);
+        let pulses = heartbeat.pulse(0).of_workers(2);
+        let at = |milliseconds| Time::ZERO + tidegate_core::units::Duration::from_milliseconds(milliseconds);
+        assert_eq!((pulses[0].beat(at(100)), pulses[1].beat(at(101)), guardian.last()), (None, None, at(100)));
+        assert_eq!((pulses[1].beat(at(150)), guardian.last()), (None, at(100)), "the first hangs");
+        guardian.taken_over();
+        assert_eq!(pulses[1].beat(at(151)), None, "frames stay with the guardian while the first hangs");
+        assert!(pulses[0].is_carried() && pulses[1].is_carried());
+        let mut both = pulses.into_iter();
+        let (first, second) = (both.next().unwrap(), both.next().unwrap());
+        let theirs = first.clone();
+        let thread = std::thread::spawn(move || theirs.beat(at(152)));
+        while guardian.is_left() {
+            std::thread::yield_now();
+        }
+        guardian.given_back(&(90..=99));
+        assert_eq!(thread.join().unwrap(), Some(90..=99));
+        assert!(!first.is_carried() && second.is_carried(), "the second has not heard yet");
+        assert_eq!((second.beat(at(153)), second.beat(at(154)), first.beat(at(155))), (Some(90..=99), None, None));
+        assert!(!second.is_carried());
     }
 
     #[test]

@@ -31,18 +31,24 @@ pub(crate) struct Arrived {
     pub(crate) length: u32,
 }
 
-/// The queue has no room for a packet.
-pub(crate) struct NoMemory;
+/// Why a packet was not taken. Its slot is released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// The queue has no room for it.
+    NoMemory,
+    /// The ring to the worker of its class is full.
+    RingFull,
+}
 
 /// Takes in received frames and counts them: up to `batch` packets, and the rest of a super-frame. Every packet is passed to `offer` with its header; its slot is released if
-/// `offer` has no room. True if there was a frame.
+/// `offer` refuses it. True if there was a frame.
 pub(crate) fn take_in(
     receiver: &mut impl Receive,
     checksums: Checksums,
     batch: u32,
     pool: &mut FramePool,
     counters: &mut DirectionCounters,
-    mut offer: impl FnMut(&mut FramePool, &Header, Arrived) -> Result<(), NoMemory>,
+    mut offer: impl FnMut(&mut FramePool, &Header, Arrived) -> Result<(), Refusal>,
 ) -> bool {
     let DirectionCounters { received: volume, refused, frames, super_frames, unseen, .. } = counters;
     let before = volume.packets;
@@ -52,18 +58,20 @@ pub(crate) fn take_in(
             *frames += 1;
             *super_frames += u64::from(received.offload.segmentation != Segmentation::None);
             let refused_before = refused.total();
-            let mut no_room = Volume::default();
+            let (mut no_room, mut ring_full) = (Volume::default(), Volume::default());
             packets(received, checksums, pool, refused, |pool, header, arrived| match offer(pool, header, arrived) {
                 Ok(()) => {
                     *unseen += u64::from(matches!(header.network, Network::Other));
                     volume.add(arrived.length);
                 }
-                Err(NoMemory) => {
-                    no_room.add(arrived.length);
+                Err(refusal) => {
+                    let refused = if refusal == Refusal::NoMemory { &mut no_room } else { &mut ring_full };
+                    refused.add(arrived.length);
                     arrived.slot.into_iter().for_each(|slot| pool.release(slot));
                 }
             });
             refused.no_memory += no_room;
+            refused.ring_full += ring_full;
             // Refused packets count as received.
             *volume += refused.total() - refused_before;
         });

@@ -21,11 +21,12 @@ pub(crate) fn open(
     endpoints: [&Endpoint; 2],
     states: [&InterfaceState; 2],
     held: [Held; 2],
-    options: Options,
+    (options, has_workers): (Options, bool),
 ) -> Opened {
     let packet = |mode: String, warning| Opened { ends: [None, None], mode, warning };
     let obstacle = match options.io {
         Io::Packet => return packet("packet sockets".to_owned(), None),
+        _ if has_workers => Some("directions of several workers have packet sockets".to_owned()),
         _ if options.end_system => Some("an end system has packet sockets".to_owned()),
         Io::Auto => xdp::not_worth_it(control, &endpoints),
         Io::Xdp => None,

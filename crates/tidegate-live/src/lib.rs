@@ -8,18 +8,19 @@
 //! interface A <- its link <- port of B to A <- packets as on the wire <- interface B
 //! ```
 //!
-//! Each direction has its own thread (three in an end system), port, frame memory and sockets; the directions share nothing. A link delays
+//! Each direction has its own thread (three in an end system; several if its policy has workers), port, frame memory and sockets; the directions share nothing. A link delays
 //! and loses packets as the policy says. Super-frames of segmentation offload are cut before the port. Unfinished checksums are passed on or
 //! completed. The port gets one instant per burst, and decides as in a simulation or a replay of the same arrivals.
 //!
 //! **Law.** In each direction and at every instant, in packets and in bytes: received = delivered + dropped (by reason) + queued + in flight
-//! ([`DirectionCounters::check`]). Frames that the kernel lost before are counted separately.
+//! ([`DirectionCounters::check`]); packets in the rings between workers count as queued. Frames that the kernel lost before are counted separately.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `bridge` | start, ticks and end |
 //! | `direction_thread` | the threads of a direction; `direction_loop` is what they run |
 //! | `direction` | a direction in one thread, as a function of frames and time |
+//! | `workers` | what a direction in several threads, each with a port, shares |
 //! | `end_system` | a direction in three threads: receiving, deciding, transmitting |
 //! | `control` | questions and changes that other threads bring to a running bridge |
 //! | `ingress` | received frames become packets |
@@ -82,6 +83,7 @@ mod take_over;
 mod talkers;
 mod tap;
 mod watch;
+mod workers;
 mod xdp;
 
 pub use bridge::{run, run_observed};
@@ -107,3 +109,4 @@ pub use tap::{Capture, Captured};
 pub use tidegate_endsystem::{EngineCounters, Transfers};
 pub use tidegate_link::{Link, Loss};
 pub use watch::{Frame, StageObserver, TakenIn};
+pub use workers::Workers;

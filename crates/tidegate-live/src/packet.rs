@@ -10,6 +10,7 @@ mod socket;
 
 pub(crate) use receive_ring::ReceiveRing;
 pub(crate) use send_socket::SendSocket;
+pub(crate) use socket::FanoutGroup;
 
 /// Keeps an interface in promiscuous mode for as long as it lives.
 #[derive(Debug)]

@@ -237,6 +237,15 @@ impl FramePool {
         self.frames[lent.slot as usize] = Some(lent.piece);
     }
 
+    /// Puts the frame of another pool of this form into a slot, whose memory is lent in exchange.
+    #[inline]
+    pub(crate) fn exchange(&mut self, slot: u32, lent: Lent) -> Lent {
+        debug_assert!(self.chunks.is_none(), "the kernel shares the memory of this pool");
+        let Some(own) = self.frames[slot as usize].replace(lent.piece) else { unreachable!("slot {slot} is lent") };
+        debug_assert_eq!(own.bytes().len(), self.piece_mut(slot).bytes().len(), "slots of another form");
+        Lent { slot: lent.slot, piece: own }
+    }
+
     /// The longest frame that a slot holds, in bytes.
     #[inline]
     pub(crate) fn longest(&self) -> u32 {

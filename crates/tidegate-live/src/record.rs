@@ -5,6 +5,7 @@ use crate::tap::Tap;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tidegate_core::classifier::{Classifier, Header, Rule};
+use tidegate_core::exchange::WorkerMeter;
 use tidegate_core::packet::{DropReason, Flow};
 use tidegate_core::units::Time;
 use tidegate_statistics::PortRecorder;
@@ -16,6 +17,8 @@ pub(crate) struct DirectionRecord {
     pub(crate) tap: Option<Box<Tap>>,
     /// The packets for which each rule of the present policy was the first that matched; last those that no rule matched.
     pub(crate) hits: Vec<u64>,
+    /// What a worker reports to the others.
+    pub(crate) meter: Option<Box<WorkerMeter>>,
 }
 
 /// Which rules of a policy continue rules of the one before it: the same rule of a class of the same name.
@@ -50,7 +53,7 @@ impl DirectionRecord {
     pub(crate) fn new(now: Time, classifier: &Classifier) -> DirectionRecord {
         let port = PortRecorder::new(now, classifier).with_recent_delays();
         let hits = vec![0; classifier.rules().count() + 1];
-        DirectionRecord { port, talkers: TalkerTable::new(now), tap: None, hits }
+        DirectionRecord { port, talkers: TalkerTable::new(now), tap: None, hits, meter: None }
     }
 
     /// A packet of `flow` has come, which this rule names.

@@ -89,6 +89,15 @@ pub struct Talkers {
     pub flows: SpaceSaving<FlowId, u32>,
 }
 
+impl Talkers {
+    /// Those of all workers of a direction.
+    pub(crate) fn of_workers(workers: &[Arc<Talkers>]) -> Talkers {
+        let tables: Vec<_> = workers.iter().map(|talkers| &talkers.flows).collect();
+        let over = workers.iter().map(|talkers| talkers.over).max().unwrap_or_default();
+        Talkers { over, flows: SpaceSaving::merged(&tables, |flow| flow.hash(0)) }
+    }
+}
+
 /// Finds the flows that send most.
 #[derive(Debug)]
 pub(crate) struct TalkerTable {

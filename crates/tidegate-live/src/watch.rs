@@ -93,10 +93,22 @@ pub trait StageObserver: Observer<Frame> {
 
     /// The direction has checked its interfaces, as it does 20 times a second.
     fn maintained(&mut self) {}
+
+    /// An observer for another worker of the direction; `None` if this one watches a direction of one worker only.
+    fn for_another_worker(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Observes nothing.
-impl StageObserver for () {}
+impl StageObserver for () {
+    fn for_another_worker(&self) -> Option<()> {
+        Some(())
+    }
+}
 
 /// Observes a port: records, frees the slots of dropped frames, and calls the user's observer.
 pub(crate) struct Watch<'a, O> {
@@ -179,6 +191,9 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         self.queued = Some((packet.colour, packet.ecn));
+        if let Some(meter) = &mut self.record.meter {
+            Observer::<Frame>::queued(&mut **meter, now, packet, occupancy);
+        }
         Observer::<Frame>::queued(&mut self.record.port, now, packet, occupancy);
         self.observer.queued(now, packet, occupancy);
     }
@@ -189,6 +204,9 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
         if packet.payload.slot() != Frame::NO_SLOT {
             self.pool.release(packet.payload.slot());
         }
+        if let Some(meter) = &mut self.record.meter {
+            meter.dropped(now, packet, reason, occupancy);
+        }
         self.record.port.dropped(now, packet, reason, occupancy);
         self.observer.dropped(now, packet, reason, occupancy);
     }
@@ -196,6 +214,9 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet<Frame>, finish: Time, occupancy: &Occupancy) {
         self.tapped(now, packet, None);
+        if let Some(meter) = &mut self.record.meter {
+            meter.sent(now, packet, finish, occupancy);
+        }
         self.record.port.sent(now, packet, finish, occupancy);
         self.observer.sent(now, packet, finish, occupancy);
     }

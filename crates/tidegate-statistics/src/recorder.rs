@@ -100,6 +100,19 @@ impl ClassCourse {
         }
     }
 
+    /// Adds what happened to the class at another port.
+    fn merge(&mut self, other: ClassCourse) {
+        let ClassCourse { offered, sent, marked, ce_marked, dropped, delays, sojourns, sent_bytes, .. } = other;
+        self.offered += offered;
+        self.sent += sent;
+        self.marked += marked;
+        self.ce_marked += ce_marked;
+        self.dropped.iter_mut().zip(dropped).for_each(|(sum, dropped)| *sum += dropped);
+        self.delays.merge(&delays);
+        self.sojourns.merge(&sojourns);
+        self.sent_bytes.plus(sent_bytes);
+    }
+
     /// Everything dropped, whatever the reason.
     pub fn dropped_in_all(&self) -> Volume {
         self.dropped.into_iter().sum()
@@ -267,6 +280,33 @@ impl PortRecorder {
             let course = self.classes[at].course(&mut self.active);
             (course.offered, course.sent, course.marked, course.ce_marked, course.dropped) = (offered, sent, marked, ce_marked, dropped);
         }
+    }
+
+    /// Adds the record of another port of the same policy on the same link, which has other classes. Occupancies add up: the sum of maxima is the most that
+    /// both can have held at once.
+    pub fn merge(&mut self, other: PortRecorder) {
+        for (class, other) in self.classes.iter_mut().zip(other.classes) {
+            let Some(theirs) = other.course else { continue };
+            match &mut class.course {
+                None => {
+                    self.active += 1;
+                    class.course = Some(theirs);
+                }
+                Some(own) => own.merge(*theirs),
+            }
+        }
+        self.drops.iter_mut().zip(other.drops).for_each(|(own, theirs)| own.plus(theirs));
+        self.occupancy.plus(other.occupancy);
+        self.occupancy_integral += other.occupancy_integral;
+        self.occupancy_maximum += other.occupancy_maximum;
+        self.occupancy_now += other.occupancy_now;
+        self.busy += other.busy;
+        self.elapsed = self.elapsed.max(other.elapsed);
+    }
+
+    /// The link was transmitting for this long, in picoseconds, whatever was recorded.
+    pub fn set_busy(&mut self, busy: u128) {
+        self.busy = busy;
     }
 
     /// Packets dropped over time for a reason.

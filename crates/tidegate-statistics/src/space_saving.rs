@@ -38,6 +38,8 @@ pub struct SpaceSaving<K, V> {
     slots: Vec<u16>,
     capacity: usize,
     total: u64,
+    /// The most that a key may weigh that had no counter when tables were merged.
+    absent: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +75,7 @@ impl<K: Copy + Eq, V: Copy> SpaceSaving<K, V> {
             slots: vec![FREE; (4 * capacity).next_power_of_two()],
             capacity,
             total: 0,
+            absent: 0,
         }
     }
 
@@ -182,7 +185,36 @@ impl<K: Copy + Eq, V: Copy> SpaceSaving<K, V> {
 
     /// The largest possible error, and the most that a key without a counter weighs: at most the whole divided by the number of counters.
     pub fn error(&self) -> u64 {
-        if self.counters.len() < self.capacity { 0 } else { self.heap[0].0 }
+        if self.counters.len() < self.capacity { self.absent } else { self.heap[0].0.max(self.absent) }
+    }
+
+    /// The keys of several streams, which have counters in these tables. No key is lost, and the bounds of the law add up.
+    ///
+    /// Source: P. Agarwal et al., "Mergeable summaries", PODS 2012. `hash` is that of a key.
+    #[must_use]
+    pub fn merged(tables: &[&SpaceSaving<K, V>], hash: impl Fn(&K) -> u64) -> SpaceSaving<K, V> {
+        let mut all = SpaceSaving::new(tables.iter().map(|table| table.capacity).sum());
+        for table in tables {
+            for heavy in table.heaviest() {
+                all.add(heavy.key, hash(&heavy.key), heavy.value, heavy.count);
+            }
+        }
+        all.total = tables.iter().map(|table| table.total).sum();
+        all.absent = tables.iter().map(|table| table.error()).sum();
+        // A key without a counter in a table may weigh as much there as the table errs.
+        for place in 0..all.heap.len() {
+            let counter = &mut all.counters[all.heap[place].1 as usize];
+            for table in tables {
+                match table.heap.iter().find(|(_, number)| table.counters[*number as usize].key == counter.key) {
+                    Some((_, number)) => counter.error += table.counters[*number as usize].error,
+                    None => {
+                        counter.error += table.error();
+                        all.heap[place].0 += table.error();
+                    }
+                }
+            }
+        }
+        all
     }
 
     /// All keys that have a counter, the heaviest first.

@@ -48,14 +48,7 @@ impl Timeline {
     /// Adds `value` at `elapsed` picoseconds after the start.
     pub fn add(&mut self, elapsed: u128, value: f64) {
         while elapsed / self.width >= self.most as u128 {
-            self.width *= 2;
-            // In place, so that the packets that a recorder observes do not wait for memory.
-            for bin in 0..self.bins.len().div_ceil(2) {
-                let right = self.bins.get(2 * bin + 1).copied();
-                let left = self.bins[2 * bin];
-                self.bins[bin] = right.map_or(left, |right| (self.merge)(left, right));
-            }
-            self.bins.truncate(self.bins.len().div_ceil(2));
+            self.widen();
         }
         if self.bins.capacity() == 0 {
             self.bins.reserve_exact(self.most);
@@ -65,6 +58,31 @@ impl Timeline {
             self.bins.resize(bin + 1, 0.0);
         }
         self.bins[bin] = (self.merge)(self.bins[bin], value);
+    }
+
+    fn widen(&mut self) {
+        self.width *= 2;
+        // In place, so that the packets that a recorder observes do not wait for memory.
+        for bin in 0..self.bins.len().div_ceil(2) {
+            let right = self.bins.get(2 * bin + 1).copied();
+            let left = self.bins[2 * bin];
+            self.bins[bin] = right.map_or(left, |right| (self.merge)(left, right));
+        }
+        self.bins.truncate(self.bins.len().div_ceil(2));
+    }
+
+    /// Adds another time line of the same kind and first width, bin by bin. Of maxima the sum comes out: what both are at most.
+    pub fn plus(&mut self, mut other: Timeline) {
+        while self.width < other.width {
+            self.widen();
+        }
+        while other.width < self.width {
+            other.widen();
+        }
+        if self.bins.len() < other.bins.len() {
+            self.bins.resize(other.bins.len(), 0.0);
+        }
+        self.bins.iter_mut().zip(other.bins).for_each(|(sum, value)| *sum += value);
     }
 
     /// Adds `value` to every bin from `from` to `to`, both in picoseconds after the start.

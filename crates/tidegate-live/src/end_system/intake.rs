@@ -4,7 +4,7 @@ use super::replay_scheduler::ReplayScheduler;
 use super::reports::{Flags, Report};
 use crate::counters::DirectionCounters;
 use crate::direction_loop::{DirectionReport, Next};
-use crate::ingress::{self, Arrived, Checksums, NoMemory};
+use crate::ingress::{self, Arrived, Checksums, Refusal};
 use crate::io::Receive;
 use crate::outbox;
 use crate::pool::{FramePool, Lent};
@@ -82,7 +82,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
             let (flow, rule) = port.classifier().classify_by(header);
             // A frame leaves the port's queue no earlier than its ring, so room in the queue means room in the ring.
             if port.occupancy().flow_packets(flow) >= *ring {
-                return Err(NoMemory);
+                return Err(Refusal::NoMemory);
             }
             let frame = Frame::new(slot, port.counters().offered.packets);
             record.came(header, (flow, rule), length);
@@ -164,6 +164,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
             observer: self.observer,
             engine: None,
             changes: Vec::new(),
+            worker: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! VLAN tags, which the kernel strips, are put back into the frame, or others in their place ([`Tagging`]). The kernel filters what is of another VLAN.
 #![allow(unsafe_code)]
 
-use super::socket::Socket;
+use super::socket::{FanoutGroup, Socket};
 use crate::endpoint::{TAG_LENGTH, Tagging};
 use crate::error::LiveError;
 use crate::heartbeat::{NOTHING, Pulse};
@@ -50,6 +50,8 @@ pub(crate) struct ReceiveRing {
     /// Says whether a guardian carries what arrives.
     pulse: Option<Pulse>,
     is_awake: bool,
+    /// The sockets that share the interface's frames with this one.
+    group: Option<FanoutGroup>,
 }
 
 /// A bound socket with its ring.
@@ -69,12 +71,29 @@ struct Ring {
 impl ReceiveRing {
     /// A ring of about `slots` frames for the interface of this name and index, whose packets are at most `mtu` bytes long.
     pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
-        ReceiveRing::opened(name, (index, mtu), slots, tagging, true)
+        ReceiveRing::opened(name, (index, mtu), slots, tagging, (true, None))
+    }
+
+    /// The same as one of a group that shares the interface's frames, which gets none until [`ReceiveRing::let_in`].
+    pub(crate) fn open_in(
+        group: FanoutGroup,
+        name: &str,
+        index: i32,
+        mtu: u32,
+        slots: usize,
+        tagging: Tagging,
+    ) -> Result<ReceiveRing, LiveError> {
+        ReceiveRing::opened(name, (index, mtu), slots, tagging, (true, Some(group)))
+    }
+
+    /// Lets frames in: the group is complete.
+    pub(crate) fn let_in(&self) -> io::Result<()> {
+        self.ring.as_ref().map_or(Ok(()), |ring| ring.socket.open_to(self.tagging.filter()))
     }
 
     /// The same, whose interface gives it no frames until [`ReceiveRing::wake`].
     pub(crate) fn open_asleep(name: &str, index: i32, mtu: u32, slots: usize, tagging: Tagging) -> Result<ReceiveRing, LiveError> {
-        ReceiveRing::opened(name, (index, mtu), slots, tagging, false)
+        ReceiveRing::opened(name, (index, mtu), slots, tagging, (false, None))
     }
 
     /// A receiver without a ring, until [`Receive::take_over`].
@@ -82,15 +101,34 @@ impl ReceiveRing {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let staging = Piece::new(LONGEST_FRAME + TAG_LENGTH).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
         let (name, kernel) = (name.to_owned(), KernelCounters::default());
-        Ok(ReceiveRing { name, slots, tagging, control, ring: None, staging, kernel, skipped: NOTHING, pulse: None, is_awake: true })
+        Ok(ReceiveRing {
+            name,
+            slots,
+            tagging,
+            control,
+            ring: None,
+            staging,
+            kernel,
+            skipped: NOTHING,
+            pulse: None,
+            is_awake: true,
+            group: None,
+        })
     }
 
-    fn opened(name: &str, (index, mtu): (i32, u32), slots: usize, tagging: Tagging, is_awake: bool) -> Result<ReceiveRing, LiveError> {
+    fn opened(
+        name: &str,
+        (index, mtu): (i32, u32),
+        slots: usize,
+        tagging: Tagging,
+        (is_awake, group): (bool, Option<FanoutGroup>),
+    ) -> Result<ReceiveRing, LiveError> {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
-        let ring = Ring::open(index, mtu, slots, tagging, is_awake).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
+        let ring = Ring::open(index, mtu, slots, tagging, (is_awake, group.as_ref()))
+            .map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
         let staging = Piece::new(LONGEST_FRAME + TAG_LENGTH).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
         let (name, kernel) = (name.to_owned(), KernelCounters::default());
-        Ok(ReceiveRing { name, slots, tagging, control, ring: Some(ring), staging, kernel, skipped: NOTHING, pulse: None, is_awake })
+        Ok(ReceiveRing { name, slots, tagging, control, ring: Some(ring), staging, kernel, skipped: NOTHING, pulse: None, is_awake, group })
     }
 
     /// Receives nothing while a guardian carries what arrives.
@@ -171,7 +209,11 @@ impl Receive for ReceiveRing {
         if self.ring.as_ref().is_none_or(|ring| ring.index != facts.index) {
             self.ring = None;
             // If it is gone again by now, the next call opens it.
-            self.ring = Ring::open(facts.index, facts.mtu, self.slots, self.tagging, self.is_awake).ok();
+            let opened = Ring::open(facts.index, facts.mtu, self.slots, self.tagging, (self.is_awake, self.group.as_ref()));
+            self.ring = opened.ok();
+            if self.group.is_some() && self.let_in().is_err() {
+                self.ring = None;
+            }
         }
         facts.up && facts.carrier && self.ring.is_some()
     }
@@ -207,7 +249,14 @@ impl Receive for ReceiveRing {
 }
 
 impl Ring {
-    fn open(index: i32, mtu: u32, slots: usize, tagging: Tagging, is_awake: bool) -> Result<Ring, (&'static str, io::Error)> {
+    /// Of a group it gets no frames yet.
+    fn open(
+        index: i32,
+        mtu: u32,
+        slots: usize,
+        tagging: Tagging,
+        (is_awake, group): (bool, Option<&FanoutGroup>),
+    ) -> Result<Ring, (&'static str, io::Error)> {
         let doing = |doing: &'static str| move |cause: io::Error| (doing, cause);
         let socket = Socket::open().map_err(doing("opening a packet socket"))?;
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES).map_err(doing("setting the size of a receive buffer"))?;
@@ -233,10 +282,16 @@ impl Ring {
         };
         socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request).map_err(doing("allocating a receive ring"))?;
         let pages = SharedPages::of(socket.as_fd(), block * blocks, 0).map_err(doing("mapping a receive ring"))?;
-        if let Some(vlan) = tagging.filter() {
+        if group.is_some() {
+            // Between the two calls it would get the frames of all.
+            socket.take_nothing().map_err(doing("filtering all frames"))?;
+        } else if let Some(vlan) = tagging.filter() {
             socket.take_vlan(vlan).map_err(doing("filtering by VLAN"))?;
         }
         socket.bind(index, is_awake).map_err(doing("binding a packet socket"))?;
+        if let Some(group) = group {
+            socket.join(group).map_err(doing("sharing an interface among workers"))?;
+        }
         socket.make_promiscuous(index).map_err(doing("switching the interface to promiscuous mode"))?;
         Ok(Ring { pages, socket, index, slot_length, slots_per_block, slots: blocks * slots_per_block, next: 0, tagging })
     }

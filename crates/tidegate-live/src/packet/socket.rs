@@ -1,12 +1,18 @@
 //! Opening and binding packet sockets.
 #![allow(unsafe_code)]
 
+use crate::locks::lock;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex};
 
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
+
+/// The number of a group of sockets that share the frames of an interface, once the kernel has chosen it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FanoutGroup(Arc<Mutex<Option<u16>>>);
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -100,6 +106,20 @@ impl Socket {
     pub(super) fn make_promiscuous(&self, index: i32) -> io::Result<()> {
         let request = libc::packet_mreq { mr_ifindex: index, mr_type: libc::PACKET_MR_PROMISC as u16, mr_alen: 0, mr_address: [0; 8] };
         self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+
+    /// Shares the frames of the interface with the other sockets of a group, each of which gets the flows of some hashes. The socket is bound.
+    pub(super) fn join(&self, group: &FanoutGroup) -> io::Result<()> {
+        let mut number = lock(&group.0);
+        let unique = if number.is_none() { libc::PACKET_FANOUT_FLAG_UNIQUEID } else { 0 };
+        let mode = (libc::PACKET_FANOUT_HASH | unique) << 16;
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &(mode | libc::c_uint::from(number.unwrap_or(0))))?;
+        if number.is_none() {
+            let mut joined: libc::c_uint = 0;
+            self.get(libc::SOL_PACKET, libc::PACKET_FANOUT, &mut joined)?;
+            *number = Some(joined as u16);
+        }
+        Ok(())
     }
 
     /// Sets an option whose value is a plain C structure or number.

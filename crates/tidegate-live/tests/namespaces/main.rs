@@ -9,6 +9,7 @@ mod policy;
 mod raw;
 mod super_frames;
 mod topology;
+mod workers;
 mod xdp;
 
 use raw::{RawSocket, ping};

@@ -1,0 +1,119 @@
+//! Several workers in a direction, with real hosts on both sides.
+
+use super::policy::shared;
+use super::raw::ping;
+use super::topology::{Place, Topology};
+use super::{Carried, HOST2, HOST2_V4, between, patient};
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+use tidegate_core::port::PortSetup;
+use tidegate_core::units::Duration as PortDuration;
+use tidegate_live::{ControlError, LiveConfig, LiveError, Workers};
+
+/// Classes by port, "three" on the first worker, the others on the second.
+fn two(setup: &PortSetup) -> Option<Workers> {
+    let exchange_every = PortDuration::from_microseconds(150);
+    let members: Vec<u32> = (0..setup.classifier.flows() as u32).collect();
+    Some(Workers { count: 2, exchange_every, members, worker_of: vec![0, 1, 1], weights: vec![3, 1, 1] })
+}
+
+fn of_two(config: LiveConfig) -> LiveConfig {
+    let workers = config.setups.each_ref().map(two);
+    config.with_workers(workers)
+}
+
+#[test]
+fn tcp_classes_on_two_workers_share_three_to_one() {
+    let rate = 100_000_000;
+    let topology = Topology::new();
+    let bridge = topology.bridge(of_two(patient(shared(rate, "drr", 5203, 5201))));
+    let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
+    thread::sleep(Duration::from_millis(300));
+    let client =
+        |port| topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 20 --congestion cubic --parallel 4"));
+    let clients = [5203, 5201].map(client);
+    thread::sleep(Duration::from_millis(1300));
+    let carried = Carried::at(rate, 0.03, 3, &topology, &bridge);
+    drop(clients);
+    let outcome = bridge.finish();
+    let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
+    println!("{ratio:.3} to 1; {:?}", outcome.directions[0].counters);
+    // A worker that the machine lets wait gives up time that the other does not.
+    assert!((ratio / 3.0 - 1.0).abs() < 0.15, "{ratio:.3} to 1 instead of 3 to 1");
+    let counters = &outcome.directions[0].counters;
+    assert!(counters.passed_on.packets > 100, "four connections of each class come on both workers: {counters:?}");
+    assert_eq!(counters.in_rings.packets, 0, "{counters:?}");
+}
+
+#[test]
+fn datagrams_keep_their_order_and_none_is_lost_between_workers() {
+    const FLOWS: u16 = 8;
+    const EACH: u32 = 400;
+    let topology = Topology::new();
+    let bridge = topology.bridge(of_two(between(shared(1_000_000_000, "drr", 6001, 6002))));
+    assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
+    let receivers: Vec<_> = [6001, 6002, 6003]
+        .map(|port| {
+            topology.inside(Place::Host2, move || {
+                let socket = UdpSocket::bind(("0.0.0.0", port)).expect("a port");
+                socket.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+                let (mut next, mut buffer, mut count) = (std::collections::HashMap::new(), [0; 2000], 0);
+                while count < u32::from(FLOWS) * EACH {
+                    let Ok((_, from)) = socket.recv_from(&mut buffer) else { break };
+                    let number = u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]);
+                    let expected: &mut u32 = next.entry(from.port()).or_default();
+                    assert!(number >= *expected, "datagram {number} of {from} came after {expected}");
+                    *expected = number + 1;
+                    count += 1;
+                }
+                count
+            })
+        })
+        .into_iter()
+        .collect();
+    thread::sleep(Duration::from_millis(300));
+    topology.call(Place::Host1, || {
+        let sockets: Vec<UdpSocket> = (0..FLOWS).map(|_| UdpSocket::bind("0.0.0.0:0").expect("a port")).collect();
+        for number in 0..EACH {
+            for socket in &sockets {
+                for port in [6001, 6002, 6003] {
+                    socket.send_to(&[&number.to_be_bytes()[..], &[7; 400]].concat(), (HOST2, port)).expect("a datagram can be sent");
+                }
+            }
+            thread::sleep(Duration::from_micros(300));
+        }
+    });
+    let received: u32 = receivers.into_iter().map(|receiver| receiver.join().expect("datagrams came in order")).sum();
+    // The counters, while it runs and at the end.
+    let (running, classes) = (bridge.control.counters(0).unwrap(), bridge.control.classes(0).unwrap());
+    running.check().unwrap();
+    let outcome = bridge.finish();
+    let counters = &outcome.directions[0].counters;
+    println!("received {received}; {counters:?}");
+    let lost = counters.dropped().map(|(_, volume)| volume.packets).sum::<u64>() + counters.kernel.dropped;
+    assert!(u64::from(received) + lost >= u64::from(3 * u32::from(FLOWS) * EACH), "{received} received, {lost} lost: {counters:?}");
+    assert!(counters.passed_on.packets > 1000, "{counters:?}");
+    let sent: u64 = classes.iter().map(|class| class.sent.packets).sum();
+    assert!(sent >= u64::from(received), "{classes:?}");
+    assert_eq!(outcome.directions[0].record.classes().iter().map(|class| class.sent.packets).sum::<u64>(), counters.port.sent.packets);
+}
+
+#[test]
+fn what_several_workers_cannot_do_is_refused_with_its_reason() {
+    let topology = Topology::new();
+    let setup = shared(100_000_000, "drr", 6001, 6002);
+    let mut config = of_two(between(setup.clone()));
+    config.options.end_system = true;
+    let error = topology.call(Place::Middle, move || {
+        tidegate_live::run(config, &std::sync::atomic::AtomicBool::new(true), |_| ()).map(|_| ()).expect_err("an end system has no workers")
+    });
+    assert!(matches!(error, LiveError::OneWorker { .. }) && error.exit_code() == 2, "{error}");
+    let bridge = topology.bridge(of_two(between(setup.clone())));
+    assert_eq!(bridge.control.change(0, setup.clone()).map(|_| ()), Err(ControlError::Workers));
+    assert_eq!(bridge.control.can_change(1, &setup), Err(ControlError::Workers));
+    assert_eq!(bridge.control.stand_still().map(|_| ()).err(), Some(ControlError::NotHandedOver));
+    let modes = bridge.control.modes();
+    assert!(modes[0].contains("packet sockets"), "{modes:?}");
+    bridge.finish();
+}
