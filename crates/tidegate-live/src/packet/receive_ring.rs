@@ -88,7 +88,7 @@ impl ReceiveRing {
 
     /// Lets frames in: the group is complete.
     pub(crate) fn let_in(&self) -> io::Result<()> {
-        self.ring.as_ref().map_or(Ok(()), |ring| ring.socket.open_to(self.tagging.filter()))
+        self.ring.as_ref().map_or(Ok(()), |ring| ring.socket.open_to_incoming(self.tagging.filter()))
     }
 
     /// The same, whose interface gives it no frames until [`ReceiveRing::wake`].

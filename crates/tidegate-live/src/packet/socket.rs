@@ -7,6 +7,42 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
+const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+/// Of a frame that is let in all bytes are kept.
+const WHOLE: u32 = u32::MAX;
+
+/// A step of a filter.
+fn step(code: u16, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code, jt: 0, jf: 0, k }
+}
+
+/// Leaves out this many steps unless the value is `k`.
+fn unless_equal(k: u32, left_out: u8) -> libc::sock_filter {
+    libc::sock_filter { code: IF_EQUAL, jt: 0, jf: left_out, k }
+}
+
+/// The filter for frames of this VLAN, or with none those without a tag.
+fn of_vlan(vlan: Option<u16>) -> Vec<libc::sock_filter> {
+    /// What Linux keeps of a tag beside the frame: `SKF_AD_VLAN_TAG` and `SKF_AD_VLAN_TAG_PRESENT` from `SKF_AD_OFF`.
+    const TAG: u32 = 0xffff_f000 + 44;
+    const IS_TAGGED: u32 = 0xffff_f000 + 48;
+    match vlan {
+        Some(vlan) => vec![
+            step(LOAD, IS_TAGGED),
+            unless_equal(1, 4),
+            step(LOAD, TAG),
+            step(AND, 0xfff),
+            unless_equal(vlan.into(), 1),
+            step(RETURN, WHOLE),
+            step(RETURN, 0),
+        ],
+        None => vec![step(LOAD, IS_TAGGED), unless_equal(0, 1), step(RETURN, WHOLE), step(RETURN, 0)],
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
 
@@ -55,34 +91,21 @@ impl Socket {
 
     /// Lets in frames of this VLAN alone, or with none those without a tag. To be called before the socket is bound.
     pub(super) fn take_vlan(&self, vlan: Option<u16>) -> io::Result<()> {
-        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-        const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
-        const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-        /// What Linux keeps of a tag beside the frame: `SKF_AD_VLAN_TAG` and `SKF_AD_VLAN_TAG_PRESENT` from `SKF_AD_OFF`.
-        const TAG: u32 = 0xffff_f000 + 44;
-        const IS_TAGGED: u32 = 0xffff_f000 + 48;
-        const WHOLE: u32 = u32::MAX;
-        let step = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
-        let unless_equal = |k, jf| libc::sock_filter { code: IF_EQUAL, jt: 0, jf, k };
-        let mut program = match vlan {
-            Some(vlan) => vec![
-                step(LOAD, IS_TAGGED),
-                unless_equal(1, 4),
-                step(LOAD, TAG),
-                step(AND, 0xfff),
-                unless_equal(vlan.into(), 1),
-                step(RETURN, WHOLE),
-                step(RETURN, 0),
-            ],
-            None => vec![step(LOAD, IS_TAGGED), unless_equal(0, 1), step(RETURN, WHOLE), step(RETURN, 0)],
-        };
-        self.filter(&mut program)
+        self.filter(&mut of_vlan(vlan))
     }
 
     /// Lets in no frame.
     pub(super) fn take_nothing(&self) -> io::Result<()> {
         self.filter(&mut [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }])
+    }
+
+    /// The same of a group, which leaves outgoing frames out: kernels that do not know the flag for that pass them to a group.
+    pub(super) fn open_to_incoming(&self, vlan: Option<Option<u16>>) -> io::Result<()> {
+        /// `SKF_AD_PKTTYPE` from `SKF_AD_OFF`.
+        const TYPE: u32 = 0xffff_f000 + 4;
+        let mut program = vec![step(LOAD, TYPE), unless_equal(libc::PACKET_OUTGOING.into(), 1), step(RETURN, 0)];
+        program.extend(vlan.map_or_else(|| vec![step(RETURN, WHOLE)], of_vlan));
+        self.filter(&mut program)
     }
 
     /// Lets in frames of this VLAN, of none, or with `None` all, after [`Socket::take_nothing`].
@@ -112,7 +135,8 @@ impl Socket {
     pub(super) fn join(&self, group: &FanoutGroup) -> io::Result<()> {
         let mut number = lock(&group.0);
         let unique = if number.is_none() { libc::PACKET_FANOUT_FLAG_UNIQUEID } else { 0 };
-        let mode = (libc::PACKET_FANOUT_HASH | unique) << 16;
+        // A group does not keep what its sockets said about outgoing frames.
+        let mode = (libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING | unique) << 16;
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &(mode | libc::c_uint::from(number.unwrap_or(0))))?;
         if number.is_none() {
             let mut joined: libc::c_uint = 0;
