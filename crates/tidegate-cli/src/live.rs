@@ -166,7 +166,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (scenario, files) = crate::check::read_policies(&arguments.policy, &arguments.set)?;
     let own = arguments.pairs.pairs(&scenario, arguments.end_system)?;
     let asked = arguments.control.as_deref().filter(|_| arguments.take_over);
-    let obstacle = (!matches!(arguments.io, IoForm::Packet)).then_some("this one is to have AF_XDP sockets (--io)");
+    let obstacle = if !matches!(arguments.io, IoForm::Packet) {
+        Some("this one is to have AF_XDP sockets (--io)")
+    } else {
+        own.iter().any(Pair::has_workers).then_some("this one is to have several workers")
+    };
     let predecessor = asked.map(|path| Predecessor::ask(path, obstacle)).transpose()?.flatten();
     let running = predecessor.as_ref().map(Predecessor::scenario).transpose()?;
     let room = own.iter().map(Pair::needs).fold((0, 0), |all, needs| (needs.0.max(all.0), needs.1.max(all.1)));
@@ -266,6 +270,8 @@ fn carry(
         Some("its file has [[change]]".to_owned())
     } else if arguments.end_system {
         Some("it is an end system".to_owned())
+    } else if pairs.iter().any(Pair::has_workers) {
+        Some("it has several workers".to_owned())
     } else {
         None
     };
@@ -520,9 +526,9 @@ fn direction_notes(direction: &DirectionOutcome, is_followed: bool) -> Vec<Strin
     for (reason, volume) in outside.filter(|(_, volume)| volume.packets > 0) {
         notes.push(format!("{name}: {} packets ({} bytes) dropped outside the port: {reason}.", volume.packets, volume.bytes));
     }
-    if counters.queued.packets > 0 {
+    if counters.waiting().packets > 0 {
         let when = if is_followed { "went to the process that took over" } else { "were still queued at the end of the drain time" };
-        notes.push(format!("{name}: {} packets {when}.", counters.queued.packets));
+        notes.push(format!("{name}: {} packets {when}.", counters.waiting().packets));
     }
     if counters.in_flight.packets > 0 {
         let packets = counters.in_flight.packets;
@@ -544,6 +550,12 @@ fn direction_notes(direction: &DirectionOutcome, is_followed: bool) -> Vec<Strin
     if counters.super_frames > 0 {
         notes
             .push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));
+    }
+    if counters.passed_on.packets > 0 {
+        notes.push(format!(
+            "{name}: {} packets came to another worker than that of their class, and were passed on.",
+            counters.passed_on.packets
+        ));
     }
     if let Some(EngineRecord { engine, winners }) = &direction.engine {
         let each = |transfers: &Transfers| transfers.records as f64 / transfers.transfers.max(1) as f64;

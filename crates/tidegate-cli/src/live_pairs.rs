@@ -7,8 +7,8 @@ use clap::Args;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_live::{LiveConfig, PortChange};
-use tidegate_scenario::policy::{Class, Policy};
+use tidegate_live::{LiveConfig, PortChange, Workers};
+use tidegate_scenario::policy::{Class, Policy, WorkerPlan};
 use tidegate_scenario::{Scenario, units};
 
 /// The arguments that name interfaces and policies.
@@ -140,6 +140,12 @@ impl Pair<'_> {
                 class.name, policy.name
             )));
         }
+        if let Some(policy) = self.policies.into_iter().find(|policy| end_system && policy.workers.is_some()) {
+            return Err(Failure::BadInput(format!(
+                "error: policy `{}` has several workers, and an end system decides in one thread\n  remove `workers`, or --end-system",
+                policy.name
+            )));
+        }
         let all = self.policies.into_iter().zip(&self.changes);
         for (policy, change) in all.flat_map(|(policy, changes)| changes.iter().map(move |change| (policy, change))) {
             let at = units::print_duration(change.at);
@@ -167,7 +173,18 @@ impl Pair<'_> {
         config.links = [there.link.clone(), back.link.clone()];
         let change = |change: &Change<'_>| PortChange { after: change.at, setup: change.setup.clone() };
         config.changes = self.changes.each_ref().map(|changes| changes.iter().map(change).collect());
-        config
+        let workers = self.policies.map(|policy| {
+            let plan = policy.workers.as_deref()?;
+            let WorkerPlan { count, exchange_every, ref worker_of, ref weights, .. } = *plan;
+            let (worker_of, weights) = (worker_of.clone(), weights.clone());
+            Some(Workers { count, exchange_every, members: plan.member_of_flows(policy), worker_of, weights })
+        });
+        if workers.iter().any(Option::is_some) { config.with_workers(workers) } else { config }
+    }
+
+    /// True if one of its directions has several workers.
+    pub fn has_workers(&self) -> bool {
+        self.policies.iter().any(|policy| policy.workers.is_some())
     }
 
     /// The memory that its policies need: packets, and the longest frame in bytes.

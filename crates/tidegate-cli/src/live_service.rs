@@ -363,7 +363,7 @@ impl Service {
                 sending: counters.sending,
                 received: amount(counters.received),
                 delivered: amount(counters.delivered),
-                queued: amount(counters.queued),
+                queued: amount(counters.waiting()),
                 in_flight: amount(counters.in_flight),
                 dropped: counters.dropped().map(|(reason, volume)| (reason.to_owned(), amount(volume))).collect(),
                 ecn_marked: counters.port.marked.packets,

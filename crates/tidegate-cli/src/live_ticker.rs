@@ -28,9 +28,9 @@ struct Sums {
 
 impl From<&DirectionCounters> for Sums {
     fn from(counters: &DirectionCounters) -> Sums {
-        let DirectionCounters { delivered, queued, in_flight, kernel, .. } = counters;
+        let DirectionCounters { delivered, in_flight, kernel, .. } = counters;
         let dropped = counters.dropped().map(|(_, volume)| volume.packets).sum();
-        Sums { bytes: delivered.bytes, dropped, queued: queued.packets, in_flight: in_flight.packets, lost: kernel.dropped }
+        Sums { bytes: delivered.bytes, dropped, queued: counters.waiting().packets, in_flight: in_flight.packets, lost: kernel.dropped }
     }
 }
 

@@ -88,6 +88,7 @@ impl Passage<'_> {
         let mut report = Report::new(title, World::Replay, source);
         report.duration_s = replayed.seconds;
         report.notes = notes(&replayed, policy.longest_frame);
+        report.notes.extend(policy.notes_of_one_worker());
         report.notes.extend(policy.notes());
         report.notes.extend(changes::notes(&changes, replayed.changes.iter().map(|(_, switched)| *switched)));
         report.captures.push(capture_result(&capture_name, &replayed.account));

@@ -203,7 +203,10 @@ fn disturbance_notes(network: &Network, outcome: &Outcome, variant: Option<&str>
 /// Notes on the colours that ports decide. On ATM, cells carry them.
 fn colour_notes(variant: &Variant, simulation: &Simulation) -> Vec<String> {
     let links = simulation.network.links.iter().zip(&simulation.policy_of_link);
-    links.filter(|(link, _)| link.overhead() != Overhead::Aal5).flat_map(|(_, &policy)| variant.policies[policy].notes()).collect()
+    links
+        .filter(|(link, _)| link.overhead() != Overhead::Aal5)
+        .flat_map(|(_, &policy)| variant.policies[policy].notes_of_one_worker())
+        .collect()
 }
 
 fn choose_variants<'s>(variants: &'s [Variant], names: &[String], source: &str) -> Result<Vec<&'s Variant>, Failure> {

@@ -228,6 +228,13 @@ pub struct PolicyTable {
     /// The order of service among classes and groups directly below the link.
     #[schemars(extend("default" = "fifo"))]
     pub scheduler: Option<At<SchedulerName>>,
+    /// The number of threads that carry the packets of the policy between two interfaces, each with some of the classes and groups directly below the
+    /// link. Nothing is guaranteed then; shares hold within 0.5 % while classes are backlogged. In a simulation and a replay one worker has the whole link.
+    #[schemars(extend("default" = 1, "examples" = [2]))]
+    pub workers: Option<At<Whole<1, 256>>>,
+    /// With several `workers`: how often the rates at which they send are set anew, from 10 us to 100 ms.
+    #[schemars(extend("default" = "150 us"))]
+    pub exchange_every: Option<At<Duration>>,
     /// For `scheduler = "dwcs"`: what holds for all that it serves.
     #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
     pub dwcs: Option<Block<DwcsTable>>,

@@ -18,7 +18,7 @@ use crate::rules::{classifier, judge_presence};
 use crate::service::Asked;
 use crate::slots::NodeBounds;
 use crate::tree::{Choice, Given, Leaf, Parts, Tree, find_parents, uses};
-use crate::units::{Limit, Ratio, print_size};
+use crate::units::{Limit, Ratio, print_duration, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,6 +35,9 @@ use tidegate_sim::time::LONGEST_DURATION;
 
 mod amendment;
 mod following;
+pub(crate) mod workers;
+
+pub use workers::WorkerPlan;
 
 /// The largest `longest_frame`: beyond jumbo frames and the frames of segmentation offload.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
@@ -74,6 +77,8 @@ pub struct Policy {
     pub bounds: Arc<Vec<NodeBounds>>,
     /// The cell scheduler of an ATM adapter. It takes the place of the port's own scheduler.
     pub adapter: Option<AdapterSetup>,
+    /// The workers of its port between two interfaces; `None` for one.
+    pub workers: Option<Arc<WorkerPlan>>,
     /// For the preset `intserv`: its reading, and the part of the rate that may be reserved.
     pub(crate) preset: Option<(NodeReading, Ratio)>,
     /// The warning of members that may starve below an unlimited priority.
@@ -229,6 +234,20 @@ impl Class {
 }
 
 impl Policy {
+    /// Notes for the results of a world in which one worker carries all.
+    pub fn notes_of_one_worker(&self) -> Vec<String> {
+        let mut notes = self.notes();
+        notes.extend(self.workers.as_ref().map(|workers| {
+            format!(
+                "Policy {}: one worker has the whole link here. Between two interfaces it has {} workers, whose rates are set anew every {}.",
+                self.name,
+                workers.count,
+                print_duration(workers.exchange_every)
+            )
+        }));
+        notes
+    }
+
     /// Notes for results: the classes whose colours change nothing on the wire.
     pub fn notes(&self) -> Vec<String> {
         let inside = self.classes.iter().filter(|class| class.keeps_marks_inside());
@@ -323,15 +342,20 @@ impl<'a> Resolution<'a> {
             longest_frame: self.longest_frame as u32,
             remarks: Remarks::new(marks),
         };
-        let mut policy = self.policy(&tree, buffers, (setup, parts), policers.into_iter().zip(aqms), limits, promises);
-        let by_cells = adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
-        if let Some(reason) = by_cells.or_else(|| policy.link.rates.as_ref().map(unproven)) {
+        let table = self.table;
+        let (mut policy, findings) = self.policy(&tree, buffers, (setup, parts), policers.into_iter().zip(aqms), limits, promises);
+        policy.adapter = adapter;
+        policy.workers = WorkerPlan::resolve(table, &policy, findings).map(Arc::new);
+        let by_cells =
+            policy.adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
+        let by_workers = policy.workers.is_some().then(|| workers::UNPROVEN.to_owned());
+        if let Some(reason) = by_cells.or(by_workers).or_else(|| policy.link.rates.as_ref().map(unproven)) {
             // These bounds are those of the packet scheduler at one rate.
             policy.bounds = Arc::default();
             let none = Guarantee::None(reason);
             Arc::make_mut(&mut policy.classes).iter_mut().for_each(|class| class.guarantee = none.clone());
         }
-        Some(Policy { adapter, ..policy })
+        Some(policy)
     }
 
     fn link(&self) -> Link {
@@ -503,7 +527,7 @@ impl<'a> Resolution<'a> {
         rules: impl Iterator<Item = (Option<Box<Policing>>, Option<Arc<QueueManagement>>)>,
         limits: Vec<Option<Limit>>,
         promises: Vec<Option<Promise>>,
-    ) -> Policy {
+    ) -> (Policy, &'a mut Vec<Diagnostic>) {
         let scheduler_of = |parent: Option<usize>| parent.map_or(tree.root.kind, |group| tree.groups[group].1.kind);
         let groups = tree.groups.iter().enumerate().map(|(index, (given, choice))| Group {
             name: given.name.clone(),
@@ -544,7 +568,7 @@ impl<'a> Resolution<'a> {
                 budget: table.and_then(|table| table.budget.as_ref()).map(|at| at.value),
             }
         });
-        Policy {
+        let policy = Policy {
             name: self.name.0.clone(),
             rate: self.rate.value,
             overhead: setup.overhead,
@@ -559,11 +583,13 @@ impl<'a> Resolution<'a> {
             groups: groups.collect(),
             bounds: Arc::new(tree.bounds()),
             adapter: None,
+            workers: None,
             starvation: tree.remark_on_starvation(),
             parts: Arc::new(parts),
             setup: Arc::new(setup),
             continued: Vec::new(),
-        }
+        };
+        (policy, self.findings)
     }
 }
 

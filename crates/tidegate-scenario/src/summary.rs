@@ -113,6 +113,7 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
         let _ = writeln!(text, "  {}: {}", partition.name, buffer(&partition.buffer, partition.packets));
     }
     let _ = writeln!(text, "  link: {}", listed([scheduler, slots_of(policy, None), behind(policy)]));
+    text += &workers(policy, detail);
     let mut children = vec![Vec::new(); policy.groups.len() + 1];
     let slot = |parent: Option<usize>| parent.map_or(0, |group| group + 1);
     policy.groups.iter().enumerate().for_each(|(index, group)| children[slot(group.parent)].push(Member::Group(index)));
@@ -125,6 +126,24 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
         let _ = writeln!(text, "{}", format!("{branch:width$}  {}", remarks_of(policy, *member)).trim_end());
     }
     text + &detail.rest(count, "groups and classes")
+}
+
+/// Which of several workers has which classes.
+fn workers(policy: &Policy, detail: Detail) -> String {
+    let Some(plan) = &policy.workers else { return String::new() };
+    let mut text = format!(
+        "  {} workers, whose rates are set anew every {}; no rate and no delay is guaranteed\n",
+        plan.count,
+        print_duration(plan.exchange_every)
+    );
+    for (worker, part) in (0..).zip(plan.parts()).take(detail.of(plan.count as usize)) {
+        let own = (0..policy.classes.len()).filter(|&class| plan.worker_of_class(class) == worker);
+        let names: Vec<&str> = own.map(|class| policy.classes[class].name.as_str()).collect();
+        let shown = detail.of(names.len());
+        let more = if shown < names.len() { format!(" and {} more", names.len() - shown) } else { String::new() };
+        let _ = writeln!(text, "    worker {}, {:.1} % of the weights: {}{more}", worker + 1, part * 100.0, names[..shown].join(", "));
+    }
+    text + &detail.rest(plan.count as usize, "workers")
 }
 
 /// A buffer that holds up to this many packets.

@@ -33,6 +33,7 @@ mod stream;
 mod subscribers;
 mod take_over;
 mod thousand_changes;
+mod workers;
 
 use command::{Live, notes, pings_pass};
 use raw::RawSocket;

@@ -19,6 +19,8 @@ impl Policy {
             Some(("a port with `cells` cannot change while it runs", "change the policies of ports for packets"))
         } else if self.longest_frame < before.longest_frame {
             Some(("`longest_frame` cannot become shorter while longer frames may be queued", "give the policy the longer one"))
+        } else if before.workers.is_some() || self.workers.is_some() {
+            Some(("several `workers` keep the policy that they started with", "start with the new policy, or with one worker"))
         } else if before.link.rates.is_some() && self.rate != before.rate {
             Some(("the rate of the link varies while the policy stays the same", "write another step of `rates`"))
         } else if self.link != before.link {

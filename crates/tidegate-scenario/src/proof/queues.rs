@@ -119,6 +119,8 @@ impl<'a> Queues<'a> {
             Some("packets contend there as cells")
         } else if of.admission.is_some() {
             Some("it admits calls, and its rates change with them")
+        } else if self.policies[link.0].workers.is_some() {
+            Some("several workers share its link, at rates that follow what they report")
         } else if of.impairment.rates.is_some() {
             Some("the rate of its link varies")
         } else if of.impairment.disturbance.is_some() {

@@ -2,6 +2,7 @@
 
 use super::{Judge, Place, Shortfall};
 use crate::policy::Class;
+use crate::policy::workers::UNPROVEN;
 use crate::proof::{ProvenQueue, of_policer};
 use crate::rates::unproven;
 use crate::units::{Limit, print_count, print_limit, print_size};
@@ -33,6 +34,9 @@ impl Judge<'_> {
         }
         if link.cells || link.adapter.is_some() {
             return Err(because("the buffers of a port that sends cells count cells, and no room is proven in them".to_owned()));
+        }
+        if policy.workers.is_some() {
+            return Err(because(UNPROVEN.to_owned()));
         }
         if let Some(rates) = &link.impairment.rates {
             return Err(because(unproven(rates)));
