@@ -26,7 +26,7 @@ fn two_workers_carry_show_their_sum_refuse_changes_and_report() {
     let [socket, policy] = ["control", "access.toml"].map(|name| folder.path().join(name));
     fs::write(&policy, POLICY).unwrap();
     let topology = Topology::new();
-    let options = format!("--in tgb --out tgc --json --quiet --control {}", socket.display());
+    let options = format!("--in tgb --out tgc --json --control {}", socket.display());
     let live = Live::start_policy(&topology, &policy, &options);
     pings_pass(&topology);
     let stream = Stream::start(&topology, 6001, 8, (1, Duration::from_millis(1)));
