@@ -177,7 +177,7 @@ impl Pair<'_> {
             let plan = policy.workers.as_deref()?;
             let WorkerPlan { count, exchange_every, ref worker_of, ref weights, .. } = *plan;
             let (worker_of, weights) = (worker_of.clone(), weights.clone());
-            Some(Workers { count, exchange_every, members: plan.member_of_flows(policy), worker_of, weights })
+            Some(Workers { count, exchange_every, members: policy.members_of_flows(plan), worker_of, weights })
         });
         if workers.iter().any(Option::is_some) { config.with_workers(workers) } else { config }
     }

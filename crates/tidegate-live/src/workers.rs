@@ -10,9 +10,9 @@
 //! worker, and its packets go to that worker through a ring ([`ring`]). Every worker sends at the rate that [`Exchange`](tidegate_core::exchange::Exchange)
 //! grants it ([`rates`]).
 //!
-//! **Law.** Packets of a flow that belong to one class leave in the order in which they came: one worker receives all of them, one ring carries them in
-//! order, and one port queues them. Of each worker, received + passed in = delivered + dropped + queued + in flight + passed on; at the end all that
-//! was passed on was passed in, or is in a ring.
+//! **Law.** Packets of a flow that belong to one class leave in the order in which they came: one worker receives them, one ring carries them, and one
+//! port queues them. Of each worker, received + passed in = delivered + dropped + queued + in flight + passed on. At the end all that was passed on was
+//! passed in, or is in a ring.
 
 mod joined;
 mod rates;

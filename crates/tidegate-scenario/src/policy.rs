@@ -13,12 +13,12 @@ use crate::partition::{Buffer, BufferSpec, Buffers, Partition};
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::proof::of_policer;
 use crate::rates::{judged, unproven};
-use crate::remark::{ClassRemarks, remarks, tell_colours};
+use crate::remark::{ClassRemarks, remarks};
 use crate::rules::{classifier, judge_presence};
 use crate::service::Asked;
 use crate::slots::NodeBounds;
 use crate::tree::{Choice, Given, Leaf, Parts, Tree, find_parents, uses};
-use crate::units::{Limit, Ratio, print_duration, print_size};
+use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,9 @@ use tidegate_link::{Extent, Link};
 use tidegate_sim::time::LONGEST_DURATION;
 
 mod amendment;
+mod division;
 mod following;
+mod notes;
 pub(crate) mod workers;
 
 pub use workers::WorkerPlan;
@@ -226,43 +228,6 @@ impl Policy {
     }
 }
 
-impl Class {
-    /// True if its policer may change colours and leaving packets do not show them.
-    pub fn keeps_marks_inside(&self) -> bool {
-        self.police.as_deref().is_some_and(Policing::marks) && !tell_colours(&self.remarks)
-    }
-}
-
-impl Policy {
-    /// Notes for the results of a world in which one worker carries all.
-    pub fn notes_of_one_worker(&self) -> Vec<String> {
-        let mut notes = self.notes();
-        notes.extend(self.workers.as_ref().map(|workers| {
-            format!(
-                "Policy {}: one worker has the whole link here. Between two interfaces it has {} workers, whose rates are set anew every {}.",
-                self.name,
-                workers.count,
-                print_duration(workers.exchange_every)
-            )
-        }));
-        notes
-    }
-
-    /// Notes for results: the classes whose colours change nothing on the wire.
-    pub fn notes(&self) -> Vec<String> {
-        let inside = self.classes.iter().filter(|class| class.keeps_marks_inside());
-        let names: Vec<String> = inside.map(|class| format!("`{}`", class.name)).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
-            "Policy {}: the colours that its policers give packets of {} change nothing on the wire, because no `set` says how.",
-            self.name,
-            names.join(", ")
-        )]
-    }
-}
-
 /// The work of [`Policy::resolve`].
 pub(crate) struct Resolution<'a> {
     name: &'a At<Name>,
@@ -345,7 +310,7 @@ impl<'a> Resolution<'a> {
         let table = self.table;
         let (mut policy, findings) = self.policy(&tree, buffers, (setup, parts), policers.into_iter().zip(aqms), limits, promises);
         policy.adapter = adapter;
-        policy.workers = WorkerPlan::resolve(table, &policy, findings).map(Arc::new);
+        policy.workers = policy.divided(table, findings).map(Arc::new);
         let by_cells =
             policy.adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
         let by_workers = policy.workers.is_some().then(|| workers::UNPROVEN.to_owned());

@@ -7,9 +7,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
+/// A step of a filter: the word at a place becomes the value.
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+/// The bits of the value that are not in the number become 0.
 const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+/// Steps are left out by whether the value is the number.
 const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+/// The number of bytes of the frame that are kept.
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 /// Of a frame that is let in all bytes are kept.
 const WHOLE: u32 = u32::MAX;
