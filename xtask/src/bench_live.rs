@@ -5,6 +5,8 @@
 //! because veth receives in the sender's system call. The forwarder's thread is on core 1, and so is the receiving side of the far host. The kernel's
 //! bridge does all its work on core 0. Contestants take turns, so that a disturbance hits all of them.
 
+mod workers;
+
 use crate::cargo::{cargo, output, succeed, target_directory};
 use crate::failure::Failure;
 use clap::Parser;
@@ -34,6 +36,9 @@ pub struct Options {
     /// Also TCP with offloads on and off, by iperf3
     #[arg(long)]
     tcp: bool,
+    /// Also two workers against one, each fed by a sender on its own core
+    #[arg(long)]
+    workers: bool,
     /// A `tidegate` to measure in place of the one that is built here
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -150,6 +155,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
         println!();
     }
+    if options.workers {
+        workers::run(&place, (&options.lengths, options.rounds, options.seconds))?;
+        println!();
+    }
     if options.tcp {
         println!("{:<24}{:>16}{:>16}", "TCP, Gbit/s", "offloads on", "offloads off");
         for (name, contestant) in &contestants {
@@ -233,6 +242,11 @@ impl Place {
 
     /// Starts a contestant.
     fn start(&self, contestant: Contestant) -> Result<Running<'_>, Failure> {
+        self.start_on(contestant, "1")
+    }
+
+    /// The same with threads on these cores.
+    fn start_on(&self, contestant: Contestant, cores: &str) -> Result<Running<'_>, Failure> {
         self.link()?;
         let line = match contestant {
             Contestant::Bridge { htb } => {
@@ -254,7 +268,7 @@ impl Place {
             Contestant::Bare => format!("taskset -c 1 {} forward bm bn", self.load.display()),
             Contestant::Ours(arguments) => {
                 let (program, policy) = (self.program.display(), self.policy.display());
-                format!("taskset -c 1 {program} live {policy} --in bm --out bn --quiet {}", arguments.replace("1ms", "1_ms"))
+                format!("taskset -c {cores} {program} live {policy} --in bm --out bn --quiet {}", arguments.replace("1ms", "1_ms"))
             }
         };
         let mut command = Command::new("ip");
@@ -384,6 +398,15 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// Nanoseconds that the threads of this name have had so far.
+    fn thread_time(&self, name: &str) -> u64 {
+        let Some(child) = &self.child else { return 0 };
+        let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+        let named = threads.filter(|thread| std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim() == name));
+        let times = named.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+        times.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
     /// Nanoseconds that its threads have had so far; 0 where it has none.
     fn processor_time(&mut self) -> Result<u64, Failure> {
         let Some(child) = &mut self.child else { return Ok(0) };

@@ -3,6 +3,7 @@
 //! | command | does |
 //! |---|---|
 //! | `send INTERFACE LENGTH RATE SECONDS` | sends UDP frames of LENGTH bytes, RATE a second or as many as it can with 0; prints the frames that the kernel took and the nanoseconds of processor time |
+//! | `feed INTERFACE LENGTH PORTS SECONDS` | sends frames from and to these UDP ports (FROM:TO) as fast as others let it: it gives way to what carries them; prints the frames |
 //! | `measure INTERFACE SECONDS` | prints the delays of frames that the sender has stamped: 50 %, 99 % and the number, in nanoseconds |
 //! | `forward A B` | carries frames from A to B with recvmmsg and sendmmsg, until it is ended |
 //!
@@ -32,6 +33,10 @@ fn main() -> ExitCode {
             (Ok(length), Ok(rate), Ok(seconds)) if (60..=1514).contains(&length) => send(interface, length, rate, seconds),
             _ => return usage(),
         },
+        ["feed", interface, length, ports, seconds] => match (length.parse(), read_ports(ports), seconds.parse()) {
+            (Ok(length), Some(ports), Ok(seconds)) if (60..=1514).contains(&length) => feed(interface, length, ports, seconds),
+            _ => return usage(),
+        },
         ["measure", interface, seconds] => match seconds.parse() {
             Ok(seconds) => measure(interface, seconds),
             _ => return usage(),
@@ -49,7 +54,9 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: live_load send INTERFACE LENGTH(60 to 1514) RATE SECONDS | measure INTERFACE SECONDS | forward A B");
+    eprintln!(
+        "usage: live_load send INTERFACE LENGTH(60 to 1514) RATE SECONDS | feed INTERFACE LENGTH FROM:TO SECONDS | measure INTERFACE SECONDS | forward A B"
+    );
     ExitCode::from(2)
 }
 
@@ -161,6 +168,28 @@ fn send(interface: &str, length: usize, rate: f64, seconds: f64) -> io::Result<(
         }
     }
     println!("{sent} {}", nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID) - before);
+    Ok(())
+}
+
+fn read_ports(text: &str) -> Option<[u16; 2]> {
+    let (from, to) = text.split_once(':')?;
+    Some([from.parse().ok()?, to.parse().ok()?])
+}
+
+fn feed(interface: &str, length: usize, [from, to]: [u16; 2], seconds: f64) -> io::Result<()> {
+    let socket = socket(interface, false)?;
+    let mut frame = frame(length);
+    frame[34..36].copy_from_slice(&from.to_be_bytes());
+    frame[36..38].copy_from_slice(&to.to_be_bytes());
+    let (start, mut sent) = (Instant::now(), 0_u64);
+    while start.elapsed().as_secs_f64() < seconds {
+        for _ in 0..BATCH {
+            // SAFETY: the frame lives for the call.
+            let answer = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT) };
+            sent += u64::from(answer > 0);
+        }
+    }
+    println!("{sent}");
     Ok(())
 }
 
