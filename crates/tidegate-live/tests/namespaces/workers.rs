@@ -2,7 +2,7 @@
 
 use super::policy::shared;
 use super::raw::ping;
-use super::topology::{Place, Topology};
+use super::topology::{Place, Topology, eventually};
 use super::{Carried, HOST2, HOST2_V4, between, patient};
 use std::net::UdpSocket;
 use std::thread;
@@ -99,6 +99,40 @@ fn datagrams_keep_their_order_and_none_is_lost_between_workers() {
     let sent: u64 = classes.iter().map(|class| class.sent.packets).sum();
     assert!(sent >= u64::from(received), "{classes:?}");
     assert_eq!(outcome.directions[0].record.classes().iter().map(|class| class.sent.packets).sum::<u64>(), counters.port.sent.packets);
+}
+
+#[test]
+fn workers_go_on_over_an_interface_that_was_deleted_and_created_again() {
+    let topology = Topology::new();
+    let bridge = topology.bridge(of_two(between(shared(100_000_000, "drr", 6001, 6002))));
+    assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
+    // The kernel may say a second late that an interface is connected.
+    let is_connected = || (0..2).all(|way| bridge.control.counters(way).is_ok_and(|counters| counters.receiving && counters.sending));
+    eventually("both interfaces are connected", Duration::from_secs(20), is_connected);
+    topology.within(Place::Host1, "ip link del tga");
+    thread::sleep(Duration::from_millis(200));
+    topology.connect_host1();
+    // Flows of both workers pass.
+    for port in 6001..6009 {
+        eventually("a datagram over the new interface", Duration::from_secs(20), || {
+            let receiver = topology.inside(Place::Host2, move || {
+                let socket = UdpSocket::bind(("0.0.0.0", port)).expect("a port");
+                socket.set_read_timeout(Some(Duration::from_millis(700))).expect("a timeout");
+                socket.recv(&mut [0; 100]).is_ok()
+            });
+            thread::sleep(Duration::from_millis(100));
+            topology.call(Place::Host1, move || {
+                UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(&[7; 100], (HOST2, port))).map(drop).unwrap_or_default();
+            });
+            receiver.join().expect("the receiver ends")
+        });
+    }
+    eventually("both interfaces are connected again", Duration::from_secs(20), is_connected);
+    let outcome = bridge.finish();
+    for direction in &outcome.directions {
+        let counters = &direction.counters;
+        assert!(counters.outages == 1 && counters.receiving && counters.sending && counters.received.packets < 200, "{counters:?}");
+    }
 }
 
 #[test]
