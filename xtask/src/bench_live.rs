@@ -156,7 +156,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         println!();
     }
     if options.workers {
-        workers::run(&place, (&options.lengths, options.rounds, options.seconds))?;
+        place.measure_workers((&options.lengths, options.rounds, options.seconds))?;
         println!();
     }
     if options.tcp {

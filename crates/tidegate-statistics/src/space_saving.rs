@@ -185,7 +185,8 @@ impl<K: Copy + Eq, V: Copy> SpaceSaving<K, V> {
 
     /// The largest possible error, and the most that a key without a counter weighs: at most the whole divided by the number of counters.
     pub fn error(&self) -> u64 {
-        if self.counters.len() < self.capacity { self.absent } else { self.heap[0].0.max(self.absent) }
+        let is_merged = self.absent > 0;
+        if is_merged || self.counters.len() < self.capacity { self.absent } else { self.heap[0].0 }
     }
 
     /// The keys of several streams, which have counters in these tables. No key is lost, and the bounds of the law add up.

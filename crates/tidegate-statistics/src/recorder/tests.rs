@@ -71,3 +71,22 @@ fn the_first_classes_are_recorded_in_detail_and_the_others_within_bounds() {
         assert!(bins(class) <= most_bins && bins(class) > most_bins / 4, "{place}: {}", bins(class));
     }
 }
+
+#[test]
+fn records_of_two_ports_with_other_classes_are_one_record() {
+    let (mut one, mut other, mut both) = (recorder(3), recorder(3), recorder(3));
+    for (class, at, wait) in [(0, 0, 2), (2, 1, 5), (0, 3, 4), (1, 9, 1)] {
+        let (at, wait) = (Time::ZERO + Duration::from_milliseconds(at), Duration::from_milliseconds(wait));
+        pass(if class == 0 { &mut one } else { &mut other }, class, at, wait);
+        pass(&mut both, class, at, wait);
+    }
+    one.merge(other);
+    for (merged, single) in one.classes().iter().zip(both.classes()) {
+        assert_eq!((merged.offered, merged.sent, merged.queued()), (single.offered, single.sent, single.queued()));
+        assert_eq!((merged.delays.count(), merged.delays.maximum_seconds()), (single.delays.count(), single.delays.maximum_seconds()));
+        assert_eq!(merged.sent_bytes.points(), single.sent_bytes.points());
+    }
+    assert_eq!((one.busy_seconds(), one.elapsed()), (both.busy_seconds(), both.elapsed()));
+    one.set_busy(u128::from(PICOSECONDS_PER_SECOND));
+    assert_eq!(one.busy_seconds(), 1.0);
+}

@@ -33,4 +33,24 @@ proptest! {
         sketch.add(1, hash(1), 0, 7);
         prop_assert_eq!(sketch.heaviest().len(), 1);
     }
+
+    #[test]
+    fn merged_tables_keep_the_law_over_both_streams(counters in 1usize..9,
+        stream in prop::collection::vec((0u8..20, 1u64..2000, any::<bool>()), 0..300)) {
+        let (mut tables, mut exact) = ([SpaceSaving::new(counters), SpaceSaving::new(counters)], HashMap::<u8, u64>::new());
+        for &(key, weight, second) in &stream {
+            tables[usize::from(second)].add(key, u64::from(key), (), weight);
+            *exact.entry(key).or_default() += weight;
+        }
+        let merged = SpaceSaving::merged(&[&tables[0], &tables[1]], |&key| u64::from(key));
+        prop_assert_eq!(merged.total(), exact.values().sum::<u64>());
+        let found = merged.heaviest();
+        for heavy in &found {
+            let weight = exact[&heavy.key];
+            prop_assert!(heavy.count - heavy.error <= weight && weight <= heavy.count, "{:?}: {}", heavy, weight);
+        }
+        for (key, weight) in exact {
+            prop_assert!(found.iter().any(|heavy| heavy.key == key) || weight <= merged.error());
+        }
+    }
 }

@@ -21,3 +21,17 @@ fn coarsening_loses_nothing_from_a_sum_and_keeps_the_maximum() {
     let points = maximum.points();
     assert!(points.windows(2).all(|w| w[0].0 < w[1].0));
 }
+
+#[test]
+fn two_time_lines_add_up_bin_by_bin_whatever_their_widths() {
+    let mut one = Timeline::sum(1000);
+    let mut other = Timeline::sum(1000).with_bins(4);
+    one.add(500, 1.0);
+    one.add(3500, 2.0);
+    for at in [0, 1000, 7000] {
+        other.add(at, 10.0);
+    }
+    one.plus(other);
+    let width = one.width_seconds();
+    assert_eq!(one.points(), [(0.0, 21.0), (width, 2.0), (2.0 * width, 0.0), (3.0 * width, 10.0)]);
+}
