@@ -159,3 +159,13 @@ fn declare(table: &mut DeTable<'_>, span: Span, findings: &mut Vec<Diagnostic>) 
     table.insert(text("shape"), Spanned::new(place.clone(), DeValue::Table(shape)));
     Some(())
 }
+
+/// Adds a flow behind those of the file.
+pub(crate) fn add<'i>(root: &mut DeTable<'i>, flow: Spanned<DeValue<'i>>) {
+    if let Some(DeValue::Array(flows)) = root.get_mut("flow").map(Spanned::get_mut) {
+        flows.push(flow);
+    } else if !root.contains_key("flow") {
+        let span = flow.span();
+        root.insert(Spanned::new(span.clone(), "flow".into()), Spanned::new(span, DeValue::Array([flow].into_iter().collect())));
+    }
+}

@@ -19,6 +19,54 @@ use tidegate_router::{Arbiter, Level};
 pub use tidegate_sim::SourceKind;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, EcnMode, Growth, RecoveryKind, TimerKind};
 
+/// How paths of equal weight are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EqualPaths {
+    /// The first in the file.
+    First,
+    /// One for each flow, by a hash.
+    Flow,
+}
+
+/// Which nodes flows of one table are between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pairs {
+    /// Start and end at random.
+    Random,
+    /// Each node sends to one other.
+    Permutation,
+    /// All nodes send to one.
+    AllToOne,
+}
+
+/// The shape of a generated network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TopologyKind {
+    /// Hosts around one switch.
+    Star,
+    /// Two stars and a link between them.
+    Dumbbell,
+    /// Switches in a row.
+    ParkingLot,
+    /// Two ranks of switches, each connected to all of the other.
+    LeafSpine,
+    /// Three ranks of switches with equally many ports.
+    FatTree,
+}
+
+impl TopologyKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            TopologyKind::Star => "star",
+            TopologyKind::Dumbbell => "dumbbell",
+            TopologyKind::ParkingLot => "parking-lot",
+            TopologyKind::LeafSpine => "leaf-spine",
+            TopologyKind::FatTree => "fat-tree",
+        }
+    }
+}
+
 /// The schema keyword under which a choice keeps one sentence per name.
 pub const MEANINGS: &str = "x-meanings";
 
@@ -277,6 +325,28 @@ named! {
         "zipped" => Design::Zipped, "the first values of all axes, the second ones, and so on";
         "latin-hypercube" => Design::LatinHypercube, "`points` are drawn, one in every equal part of every axis";
         "random" => Design::Random, "`points` are drawn independently";
+    }
+
+    /// How paths of equal weight are used.
+    EqualPathsName(EqualPaths), "use of equal paths", "a use of equal paths" {
+        "first" => EqualPaths::First, "the one whose links come first in the file, with a warning";
+        "flow" => EqualPaths::Flow, "each flow takes one, by a hash of its name, addresses, protocol and ports at every node (ECMP)";
+    }
+
+    /// Which nodes flows of one table are between.
+    PairsName(Pairs), "choice of pairs", "a choice of pairs" {
+        "random" => Pairs::Random, "each flow has a start and an end at random, by the seed of the simulation";
+        "permutation" => Pairs::Permutation, "each node sends to one other and receives from one other, at random";
+        "all-to-one" => Pairs::AllToOne, "the nodes of `from` in turn send to the one node of `to`";
+    }
+
+    /// The shape of a generated network.
+    TopologyKindName(TopologyKind), "kind of topology", "a kind of topology" {
+        "star" => TopologyKind::Star, "hosts `host-1`, ... around one `switch`";
+        "dumbbell" => TopologyKind::Dumbbell, "hosts `left-1`, ... at the switch `left`, hosts `right-1`, ... at `right`, and one link between the two";
+        "parking-lot" => TopologyKind::ParkingLot, "`switch-1`, ... in a row, each with hosts";
+        "leaf-spine" => TopologyKind::LeafSpine, "hosts at `leaf-1`, ..., each of which is connected to every `spine-1`, ...";
+        "fat-tree" => TopologyKind::FatTree, "k pods of k/2 switches `edge-1`, ... with k/2 hosts each and k/2 switches `agg-1`, ..., below (k/2)^2 switches `core-1`, ...";
     }
 
     /// How a trace of rates is written.

@@ -2,8 +2,8 @@
 //! and of the reference. Rules about more than one value are in other files.
 
 use crate::choice::{
-    Admission, BucketName, BufferName, CodePointName, ConformanceName, DeadlineName, EarlyName, MarksName, NodeReading, OutOfProfileName,
-    PolicerName, PresetName, ReadingName, SchedulerName, SharesName, StampingName, TinsName, ViolationName,
+    Admission, BucketName, BufferName, CodePointName, ConformanceName, DeadlineName, EarlyName, EqualPathsName, MarksName, NodeReading,
+    OutOfProfileName, PairsName, PolicerName, PresetName, ReadingName, SchedulerName, SharesName, StampingName, TinsName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -24,6 +24,7 @@ mod member;
 mod preset;
 mod set;
 mod source;
+mod topology;
 
 pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
@@ -34,6 +35,7 @@ pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use preset::{PlanTable, SiteTable, SubscriberTable};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
+pub use topology::{TierTable, TopologyTable};
 
 /// A scenario file: one or more policies, the links they govern and the traffic that crosses them. Without `simulation`, `link` and
 /// `flow` it is a policy file, for replay and live use.
@@ -69,6 +71,8 @@ pub struct File {
         "anyOf": [{ "required": ["rate"] }, { "required": ["down", "up"] }],
     }))]
     pub policy: Named<PolicyTable>,
+    /// Networks that are generated, by name: `[topology.dc]`. Their links come behind those of the file.
+    pub topology: Named<TopologyTable>,
     /// The links, each in one direction. Nodes exist by being named here.
     pub link: Vec<Block<LinkTable>>,
     /// The flows: sources of packets and their paths.
@@ -96,6 +100,9 @@ pub struct SimulationTable {
     /// The time between two points of the curves over time.
     #[schemars(extend("default" = "a hundredth of what is left of the duration after the warm-up", "examples" = ["100 ms"]))]
     pub sample: Option<At<Duration>>,
+    /// How flows that name `from` and `to` use several paths of the least weight.
+    #[schemars(extend("default" = "first; flow if the file has a `topology`"))]
+    pub equal_paths: Option<At<EqualPathsName>>,
 }
 
 /// A variant of the file.
@@ -502,15 +509,20 @@ pub struct FlowTable {
     /// The number of equal flows; they are named `call-1`, `call-2` and so on, and each has its own source port.
     #[schemars(extend("default" = 1))]
     pub count: Option<At<Whole<1, 100_000>>>,
-    /// The node where it starts. The path with the fewest links is taken; among equals the first in the file, with a warning.
+    /// The node where it starts. The path of the least weight is taken, which is the one with the fewest links unless links have a `weight`;
+    /// `equal_paths` of the simulation chooses among equals.
     pub from: Option<At<Name>>,
     /// The node where it ends.
     pub to: Option<At<Name>>,
+    /// Makes `from` and `to` sets of nodes, in which `*` stands for any characters, and gives each of the `count` flows its own start and end.
+    /// Without `to` both are those of `from`. Without `count` there is a flow for each node of `from` that has an end.
+    #[schemars(extend("default" = "none: all have one start and one end", "examples" = ["permutation"]))]
+    pub pairs: Option<At<PairsName>>,
     /// The links it takes, in order, instead of `from` and `to`.
     #[schemars(extend("examples" = [["first", "second"]]))]
     pub path: Option<Block<Vec<At<Name>>>>,
     /// For a `tcp` source: the links that acknowledgements take, in order.
-    #[schemars(extend("default" = "the path with the fewest links from the end to the start", "examples" = [["second-back", "first-back"]]))]
+    #[schemars(extend("default" = "the path of the least weight from the end to the start", "examples" = [["second-back", "first-back"]]))]
     pub back: Option<Block<Vec<At<Name>>>>,
     /// What is sent, and when.
     pub source: Block<SourceTable>,

@@ -87,6 +87,7 @@ mod files;
 mod flood;
 mod fragments;
 mod free;
+mod generated;
 mod header;
 mod leaves;
 mod link;
@@ -110,6 +111,7 @@ mod tcp;
 mod templates;
 mod text;
 mod texts;
+mod topology;
 mod tree;
 mod value;
 

@@ -97,6 +97,11 @@ impl<'i> Override<'i> {
         self.key.split('.').map(str::trim).take(count).collect()
     }
 
+    /// True if it sets a value, and neither adds an element nor removes one.
+    pub(crate) fn sets(&self) -> bool {
+        self.verb == Verb::Set
+    }
+
     /// Its place.
     pub fn span(&self) -> Span {
         self.span.clone()

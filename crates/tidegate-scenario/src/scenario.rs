@@ -1,6 +1,6 @@
 //! Loads and checks a scenario with its variants.
 
-use crate::added_flow::added_flow;
+use crate::added_flow::{add, added_flow};
 use crate::budget;
 use crate::capture::Captures;
 use crate::change::{self, PolicyChange};
@@ -10,6 +10,7 @@ use crate::document::{Direction, File};
 use crate::extent::judge_extent;
 use crate::files::FileSet;
 use crate::fragments::{self, Fragment};
+use crate::generated;
 use crate::lists;
 use crate::overrides::Override;
 use crate::policy::Policy;
@@ -246,9 +247,10 @@ impl Draft {
         let set = changes_of_variants(&root).into_iter().nth(chosen).unwrap_or_default();
         let own = overrides.iter().filter_map(|change| Override::parse(change, 0).ok());
         let said = |finding: Diagnostic| finding.help.map_or(finding.problem.clone(), |help| format!("{}; {help}", finding.problem));
-        for change in set.into_iter().chain(own) {
-            change.apply(root.get_mut(), schema()).map_err(said)?;
-        }
+        let (later, first): (Vec<_>, Vec<_>) = set.into_iter().chain(own).partition(generated::comes_later);
+        first.iter().try_for_each(|change| change.apply(root.get_mut(), schema())).map_err(said)?;
+        generated::expand(root.get_mut(), &mut findings);
+        later.iter().try_for_each(|change| change.apply(root.get_mut(), schema())).map_err(said)?;
         let found = Override::find(key, root.get_ref()).and_then(|value| match structure::scalar(value) {
             Scalar::Text(text) => Some(Scalar::Text(text.into_owned().into())),
             Scalar::Integer(integer) => Some(Scalar::Integer(integer)),
@@ -414,12 +416,15 @@ impl<'i> Loader<'_, 'i> {
         }
         let before = self.findings.len();
         self.rows.clear();
-        for change in set.iter().chain(self.command_line) {
+        let (later, first): (Vec<_>, Vec<_>) = set.iter().chain(self.command_line).partition(|change| generated::comes_later(change));
+        for change in first {
             match change.of_row(changed.get_ref()) {
                 Some(edit) => self.rows.push(edit),
                 None => self.findings.extend(change.apply(changed.get_mut(), schema()).err()),
             }
         }
+        generated::expand(changed.get_mut(), self.findings);
+        later.iter().for_each(|change| self.findings.extend(change.apply(changed.get_mut(), schema()).err()));
         (!self.has_errors(before)).then_some(changed)
     }
 
@@ -578,16 +583,6 @@ impl<'i> Loader<'_, 'i> {
         Path::new(self.name)
             .file_stem()
             .map_or_else(|| printable(self.name).into_owned(), |stem| printable(&stem.to_string_lossy()).into_owned())
-    }
-}
-
-/// Adds a flow behind those of the file.
-fn add<'i>(root: &mut DeTable<'i>, flow: Spanned<DeValue<'i>>) {
-    if let Some(DeValue::Array(flows)) = root.get_mut("flow").map(Spanned::get_mut) {
-        flows.push(flow);
-    } else if !root.contains_key("flow") {
-        let span = flow.span();
-        root.insert(Spanned::new(span.clone(), "flow".into()), Spanned::new(span, DeValue::Array([flow].into_iter().collect())));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::broker::Ports;
 use crate::budget::Budgeted;
 use crate::calls::{admission, calls, separate};
-use crate::choice::SourceKind;
+use crate::choice::{EqualPaths, SourceKind, TopologyKind};
 use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::{Direction, File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
@@ -24,9 +24,11 @@ use tidegate_core::port::PortSetup;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_sim::experiment::MOST_SAMPLES;
+use tidegate_sim::routing::{Choice, Graph, NextHops};
 use tidegate_sim::time::LONGEST_DURATION;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
 
+mod pairs;
 mod paths;
 
 /// Bytes of an ATM cell.
@@ -41,6 +43,8 @@ pub struct Simulation {
     pub experiment: Experiment,
     /// The tables that the flows come from, in the order of the file.
     pub groups: Vec<FlowGroup>,
+    /// The generated topologies: name and kind.
+    pub(crate) topologies: Vec<(String, TopologyKind)>,
     /// For each link, the index of its policy.
     pub policy_of_link: Vec<usize>,
     /// For each link, the bounds of its port.
@@ -67,11 +71,13 @@ impl Simulation {
     pub fn offered(&self) -> Vec<(f64, usize)> {
         let mut offered = vec![(0.0, 0); self.network.links.len()];
         for group in self.groups.iter().filter(|group| !self.asks(group)) {
-            let flow = &self.network.flows[group.first];
-            for link in &flow.path {
-                match wire_rate(&flow.source, self.network.links[link.0].port.overhead) {
-                    Some(rate) => offered[link.0].0 += rate * group.count as f64,
-                    None => offered[link.0].1 += group.count,
+            // Flows of one table may take different paths.
+            for flow in self.network.flows.iter().skip(group.first).take(group.count) {
+                for link in &flow.path {
+                    match wire_rate(&flow.source, self.network.links[link.0].port.overhead) {
+                        Some(rate) => offered[link.0].0 += rate,
+                        None => offered[link.0].1 += 1,
+                    }
                 }
             }
         }
@@ -116,6 +122,10 @@ impl Simulation {
             nodes: Vec::new(),
             node_of: HashMap::new(),
             links: Vec::new(),
+            weights: Vec::new(),
+            graph: None,
+            next_hops: HashMap::new(),
+            equal_paths: equal_paths(file, table),
             is_complete: true,
             policy_of_link: Vec::new(),
             bounds_of_link: Vec::new(),
@@ -162,6 +172,13 @@ impl Simulation {
             }
         }
     }
+}
+
+/// How paths of equal weight are used.
+fn equal_paths(file: &File, table: &SimulationTable) -> EqualPaths {
+    let has_many = !file.topology.0.is_empty() || file.flow.iter().any(|flow| flow.pairs.is_some());
+    let unsaid = if has_many { EqualPaths::Flow } else { EqualPaths::First };
+    table.equal_paths.as_ref().map_or(unsaid, |at| at.value.0)
 }
 
 /// The most events of a source in all replications, which take hours.
@@ -219,6 +236,13 @@ struct Building<'a> {
     nodes: Vec<String>,
     node_of: HashMap<String, usize>,
     links: Vec<Link>,
+    /// The weight of each link.
+    weights: Vec<u32>,
+    /// The finished network's graph.
+    graph: Option<Graph>,
+    /// The next hops toward the nodes that paths have been asked for.
+    next_hops: HashMap<NodeId, NextHops>,
+    equal_paths: EqualPaths,
     /// False if a link is missing because of an error in its policy.
     is_complete: bool,
     policy_of_link: Vec<usize>,
@@ -296,6 +320,7 @@ impl Building<'_> {
                         adapter,
                         admission,
                     });
+                    self.weights.push(table.weight.as_ref().map_or(1, |at| at.value.0 as u32));
                     self.bounds_of_link.push(bounds);
                     self.budgeted.push(budgeted);
                 }
@@ -371,24 +396,37 @@ impl Building<'_> {
         let mut network = Network {
             nodes: std::mem::take(&mut self.nodes),
             links: std::mem::take(&mut self.links),
+            weights: std::mem::take(&mut self.weights),
             flows: Vec::new(),
             calls: Vec::new(),
             broker: None,
         };
+        self.graph = Some(Graph::of(&network));
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());
         let budgeted = std::mem::take(&mut self.budgeted);
         let ports = Ports { budgeted: &budgeted };
         for table in &self.file.flow {
             let places = table.calls.as_ref().map(|calls| calls.places.value.0 as u32);
-            let count = places.unwrap_or(table.count.as_ref().map_or(1, |at| at.value.0 as u32));
+            let pairs = table.pairs.as_ref().map(|_| self.pairs(table, &network, experiment.seed).unwrap_or_default());
+            let named = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
+            let count = places.unwrap_or(pairs.as_ref().map_or(named, |pairs| pairs.len() as u32));
             let mut source = source(&table.source, capture, self.findings);
             if let (Some(Source::Capture(_)), Some(header)) = (&source, &table.header) {
                 self.findings.push(header.error("the packets of a capture bring their own headers").help("remove `header`"));
             }
             let is_tcp = table.source.kind.value == SourceKind::Tcp;
             let endpoint = Endpoint::resolve(table.header.as_ref(), is_tcp, count, self.findings);
-            let path = self.path(table, &network);
-            let back = self.back(table, path.as_deref(), &network);
+            let (path, back) = match &pairs {
+                Some(pairs) => {
+                    let Some(&(from, to)) = pairs.first() else { continue };
+                    (self.least(from, to, Choice::First), self.least(to, from, Choice::First))
+                }
+                None => {
+                    let path = self.path(table, &network);
+                    let back = self.back(table, path.as_deref(), &network);
+                    (path, back)
+                }
+            };
             let start = table.start.as_ref().map_or(Duration::ZERO, |at| at.value);
             self.judge_times(table, start);
             let promise = table.promise.as_ref().map(|promise| Promise::resolve(promise, self.findings));
@@ -401,7 +439,7 @@ impl Building<'_> {
             let tagging = table.tag.as_ref().and_then(|tag| self.tagging(tag, &table.source, &source, &network.links[path[0].0]));
             let shaping = table.shape.as_ref().and_then(|shape| self.shaping(shape, &table.source, &source, &network.links[path[0].0]));
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
-            self.judge_packets(table, &source, &links);
+            self.judge_packets(table, &source, &if pairs.is_some() { network.links.iter().collect() } else { links.clone() });
             self.judge_promise(table, promise, &source, &links);
             if let Some(block) = &table.calls {
                 let made = calls(table, block, &source, &path, &network, ports.are_on(&path), self.findings);
@@ -414,7 +452,13 @@ impl Building<'_> {
                 let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
                 let header = Header { length, ..endpoint.header(network.flows.len() as u32, index) };
                 let stop = table.stop.as_ref().map(|at| at.value);
-                network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging, shaping });
+                let (mut source, mut path) = (source.clone(), path.clone());
+                let one = (self.equal_paths == EqualPaths::Flow && table.calls.is_none()).then(|| ends(&path, &network));
+                let ends = pairs.as_ref().map_or(one, |pairs| pairs.get(index as usize).copied());
+                if let Some(ends) = ends {
+                    self.spread(table, ends, (&name, &header), &mut path, &mut source);
+                }
+                network.flows.push(FlowSpec { name, source, header, path, start, stop, tagging, shaping });
             }
         }
         if self.is_complete {
@@ -427,6 +471,7 @@ impl Building<'_> {
             network,
             experiment,
             groups,
+            topologies: self.file.topology.0.iter().map(|(name, table)| (name.0.clone(), table.kind.value.0)).collect(),
             policy_of_link: self.policy_of_link,
             bounds_of_link: self.bounds_of_link,
             own_policies: self.own_policies,
@@ -499,6 +544,12 @@ impl Building<'_> {
             self.findings.push(at.error(problem).help("promise a longer delay, or shorten the links"));
         }
     }
+}
+
+/// The nodes where a path starts and ends.
+fn ends(path: &[LinkId], network: &Network) -> (NodeId, NodeId) {
+    let node = |link: Option<&LinkId>, end: fn(&Link) -> NodeId| link.map_or(NodeId(0), |link| end(&network.links[link.0]));
+    (node(path.first(), |link| link.from), node(path.last(), |link| link.to))
 }
 
 /// Reports names that occur twice.

@@ -18,6 +18,7 @@ use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
 use crate::slots::{print_part, print_service};
 use crate::source::describe;
+use crate::topology;
 use crate::units::{Limit, plural, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time};
 use std::fmt::Write;
 use std::path::Path;
@@ -72,6 +73,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
             policies_shown = policies;
         }
         let Some(simulation) = &variant.simulation else { continue };
+        text += &topology::describe(simulation);
         text += &links(variant, simulation, detail);
         let flows = flows(simulation, detail);
         if flows != flows_shown {
@@ -418,12 +420,19 @@ fn flows(simulation: &Simulation, detail: Detail) -> String {
     for FlowGroup { name, first, count, promise } in &simulation.groups[..detail.of(groups)] {
         let flow = &simulation.network.flows[*first];
         let path: Vec<&str> = flow.path.iter().map(|link| simulation.network.links[link.0].name.as_str()).collect();
+        let others = &simulation.network.flows[*first..first + count];
+        let lengths = others.iter().map(|flow| flow.path.len());
+        let over = match (lengths.clone().min(), lengths.max()) {
+            _ if others.iter().all(|other| other.path == flow.path) => path.join(", "),
+            (Some(least), Some(most)) if least < most => format!("paths of {least} to {most} links"),
+            _ => format!("several paths of {} links", path.len()),
+        };
         let times = if *count == 1 { String::new() } else { format!(" x {count}") };
         let promise = promise.map_or(String::new(), |promise| format!("; {}", promised(promise)));
         let tags = flow.tagging.map_or(String::new(), |Tagging { policer, contract }| {
             format!("; tags what is beyond {} ({})", print_rate(contract.rate), policer.name())
         });
-        let _ = writeln!(text, "  {name}{times} over {}: {}{tags}{promise}", path.join(", "), describe(&flow.source));
+        let _ = writeln!(text, "  {name}{times} over {over}: {}{tags}{promise}", describe(&flow.source));
     }
     text + &detail.rest(groups, "flows")
 }

@@ -79,6 +79,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`[simulation]`", "SimulationTable"),
     ("`[[variant]]`", "VariantTable"),
     ("`[[change]]`", "ChangeTable"),
+    ("`[topology.NAME]`", "TopologyTable"),
+    ("`access`, `fabric` and `core` of a topology", "TierTable"),
     ("`[[link]]`", "LinkTable"),
     ("`admission` of a link", "AdmissionTable"),
     ("`[[flow]]`", "FlowTable"),

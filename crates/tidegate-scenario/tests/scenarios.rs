@@ -127,7 +127,7 @@ fn paths_that_are_one_of_several_with_as_few_links_are_named() {
     let cbr = "source = { kind = \"cbr\", rate = \"1 kbit/s\", packet = \"100 B\" }";
     let found = warnings(&file(&diamond, &format!("from = \"a\"\nto = \"d\"\n{cbr}")));
     assert!(
-        found.contains("packets could take another path with as few links, over `ac`") && found.contains("path = [\"ab\", \"bd\"]"),
+        found.contains("packets could take another path of the same weight, over `ac`") && found.contains("path = [\"ab\", \"bd\"]"),
         "{found}"
     );
     // Written out, or longer: no doubt.

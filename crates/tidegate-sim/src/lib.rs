@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`network`] | nodes, links, flows and their paths |
+//! | [`routing`] | shortest paths by weight, and the choice among equals |
 //! | [`tcp`] | TCP connections, and what is exchangeable in them |
 //! | [`source`] | the kinds of sources, and their distributions |
 //! | [`calls`] | flows that ask for admission, hold and leave |
@@ -81,6 +82,7 @@ pub mod fault;
 pub mod host;
 pub mod network;
 pub mod random;
+pub mod routing;
 pub mod source;
 pub mod statistics;
 pub mod tcp;

@@ -3,10 +3,11 @@
 use crate::calls::{Broker, BrokeredPath, Calls};
 use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
+use crate::routing::{Choice, Graph};
 use crate::source::{Source, sender_shaper};
 use crate::tagging::Tagging;
 use crate::time::LONGEST_DURATION;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::admission::{Link as AdmittingLink, LinkSettings, PathAdmission, RequestError, SettingsError};
 use tidegate_core::classifier::Header;
@@ -23,6 +24,8 @@ pub struct Network {
     pub nodes: Vec<String>,
     /// The links, each with the port that feeds it.
     pub links: Vec<Link>,
+    /// What each link costs a path, at least 1; links beyond the end of this list cost 1.
+    pub weights: Vec<u32>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// The flows that come and go.
@@ -140,59 +143,11 @@ pub struct FlowSpec {
 pub const LONGEST_PATH: usize = u16::MAX as usize;
 
 impl Network {
-    /// The path with the fewest links from one node to another; among equals the one whose links come first in [`Network::links`].
-    /// `None` if there is none, or if both nodes are the same.
+    /// The path of the least weight from one node to another; among equals the one whose links come first in [`Network::links`].
+    /// `None` if there is none, or if both nodes are the same. For many paths use [`Graph`].
     pub fn shortest_path(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkId>> {
-        let mut reached_by: Vec<Option<LinkId>> = vec![None; self.nodes.len()];
-        let mut waiting = VecDeque::from([from]);
-        while let Some(node) = waiting.pop_front() {
-            for (index, link) in self.links.iter().enumerate() {
-                let Some(reached) = reached_by.get_mut(link.to.0) else { continue };
-                if link.from == node && link.to != from && reached.is_none() {
-                    *reached = Some(LinkId(index));
-                    waiting.push_back(link.to);
-                }
-            }
-        }
-        let mut path = Vec::new();
-        let mut at = to;
-        while at != from {
-            let link = (*reached_by.get(at.0)?)?;
-            path.push(link);
-            at = self.links[link.0].from;
-        }
-        path.reverse();
-        (!path.is_empty()).then_some(path)
-    }
-
-    /// A link of another path as short as `path`, which has the fewest links from its start to its end; `None` if there is no other.
-    pub fn alternative(&self, path: &[LinkId]) -> Option<LinkId> {
-        let (first, last) = (self.links.get(path.first()?.0)?, self.links.get(path.last()?.0)?);
-        let (ahead, behind) = (self.distances(first.from, false), self.distances(last.to, true));
-        let is_short = |link: &Link| {
-            let (before, after) = (ahead.get(link.from.0).copied().flatten(), behind.get(link.to.0).copied().flatten());
-            before.zip(after).is_some_and(|(before, after)| before + 1 + after == path.len())
-        };
-        (0..self.links.len()).map(LinkId).find(|link| !path.contains(link) && is_short(&self.links[link.0]))
-    }
-
-    /// The fewest links from a node to each, or to it from each.
-    fn distances(&self, node: NodeId, is_backwards: bool) -> Vec<Option<usize>> {
-        let mut distances = vec![None; self.nodes.len()];
-        if let Some(distance) = distances.get_mut(node.0) {
-            *distance = Some(0);
-        }
-        let mut waiting = VecDeque::from([(node, 0)]);
-        while let Some((node, distance)) = waiting.pop_front() {
-            let ends = self.links.iter().map(|link| if is_backwards { (link.to, link.from) } else { (link.from, link.to) });
-            for (_, next) in ends.filter(|end| end.0 == node) {
-                if let Some(found @ None) = distances.get_mut(next.0) {
-                    *found = Some(distance + 1);
-                    waiting.push_back((next, distance + 1));
-                }
-            }
-        }
-        distances
+        let graph = Graph::of(self);
+        graph.toward(to, |_| true).path(&graph, from, Choice::First)
     }
 
     /// Checks everything that a simulation relies on.

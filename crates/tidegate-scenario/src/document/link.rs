@@ -122,6 +122,14 @@ pub struct LinkTable {
     /// The node it leads to.
     #[schemars(extend("examples" = ["internet"]))]
     pub to: At<Name>,
+    /// True for a link in each direction: `access` from `from` to `to`, and `access-back` from `to` to `from`. Both have all other keys of this table.
+    /// `--set` and variants change either by its name.
+    #[schemars(extend("default" = false))]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    pub duplex: Option<At<bool>>,
+    /// What the link costs a path. Paths between `from` and `to` of a flow have the least sum.
+    #[schemars(extend("default" = 1))]
+    pub weight: Option<At<Whole<1, 1_000_000>>>,
     /// The policy of the port that feeds it, or one direction of a policy: `home.down`.
     #[schemars(extend("examples" = ["access"]))]
     pub policy: At<PolicyName>,

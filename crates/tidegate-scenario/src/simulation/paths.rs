@@ -1,10 +1,11 @@
 //! The paths of flows: listed link by link, or the shortest one between two nodes.
 
 use super::Building;
-use crate::choice::SourceKind;
+use crate::choice::{EqualPaths, SourceKind};
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::FlowTable;
 use crate::value::{At, Block, Name};
+use tidegate_sim::routing::Choice;
 use tidegate_sim::{LinkId, Network, NodeId};
 
 impl Building<'_> {
@@ -48,7 +49,7 @@ impl Building<'_> {
         let (start, end) = (network.links.get(first.0)?.from, network.links.get(last.0)?.to);
         let (from, to) = (&network.nodes[end.0], &network.nodes[start.0]);
         let Some(listed) = &table.back else {
-            let back = network.shortest_path(end, start);
+            let back = self.least(end, start, Choice::First);
             if back.is_none() {
                 let finding = table.name.error(format!("no links lead back from `{from}` to `{to}`"));
                 self.findings.push(finding.context(kind.span.clone(), "acknowledgements come back as packets").help("add links for them"));
@@ -66,14 +67,17 @@ impl Building<'_> {
         Some(back)
     }
 
-    /// Warns of another path with as few links: the first in the file is taken.
+    /// Warns of another path of the same weight: the first in the file is taken.
     fn warn_of_alternative(&mut self, span: &Span, path: Option<&[LinkId]>, what: &str, key: &str, network: &Network) {
-        let Some(path) = path else { return };
-        let Some(other) = network.alternative(path) else { return };
+        let (Some(path), EqualPaths::First) = (path, self.equal_paths) else { return };
+        let Some(other) = self.other(path, network) else { return };
         let names: Vec<String> = path.iter().map(|link| format!("\"{}\"", network.links[link.0].name)).collect();
-        let problem = format!("{what} could take another path with as few links, over `{}`", network.links[other.0].name);
+        let problem = format!("{what} could take another path of the same weight, over `{}`", network.links[other.0].name);
         let finding = Diagnostic::warning(span.clone(), problem);
-        self.findings.push(finding.help(format!("the path taken is {key} = [{}]: write it, or the other one", names.join(", "))));
+        self.findings.push(finding.help(format!(
+            "the path taken is {key} = [{}]: write it, or the other one, or equal_paths = \"flow\" in [simulation]",
+            names.join(", ")
+        )));
     }
 
     fn shortest_path(&mut self, from: &At<Name>, to: &At<Name>, network: &Network) -> Option<Vec<LinkId>> {
@@ -85,7 +89,7 @@ impl Building<'_> {
             return None;
         }
         // Paths may be missing because links are.
-        let path = network.shortest_path(NodeId(start), NodeId(end)).filter(|_| self.is_complete);
+        let path = self.least(NodeId(start), NodeId(end), Choice::First).filter(|_| self.is_complete);
         if path.is_none() && self.is_complete {
             let finding = to.error(format!("no links lead from `{}` to `{}`", from.0, to.0));
             self.findings.push(
@@ -93,6 +97,19 @@ impl Building<'_> {
             );
         }
         path
+    }
+
+    /// The path of the least weight.
+    pub(super) fn least(&mut self, from: NodeId, to: NodeId, choice: Choice) -> Option<Vec<LinkId>> {
+        let graph = self.graph.as_ref()?;
+        self.next_hops.entry(to).or_insert_with(|| graph.toward(to, |_| true)).path(graph, from, choice)
+    }
+
+    /// A link of another path of the same weight as a path of the least weight.
+    fn other(&mut self, path: &[LinkId], network: &Network) -> Option<LinkId> {
+        let (from, to) = (network.links[path.first()?.0].from, network.links[path.last()?.0].to);
+        let graph = self.graph.as_ref()?;
+        self.next_hops.entry(to).or_insert_with(|| graph.toward(to, |_| true)).other_than(graph, from, path)
     }
 
     fn known_node(&mut self, name: &At<Name>, network: &Network) -> Option<usize> {

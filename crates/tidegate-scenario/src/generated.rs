@@ -1,0 +1,71 @@
+//! Links that a file states briefly: both directions of a duplex link in one table, and topologies.
+//!
+//! What is written here is links like those of the file, in the file's tree, before `--set` and variants change them: names of generated links are keys
+//! like any others. Every value keeps the place of the one that it comes from, so that errors point at the line which said it.
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::overrides::Override;
+use crate::topology;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// What is behind the name of a duplex link in that of its other direction.
+const BACK: &str = "-back";
+/// The key of links that have two directions.
+const DUPLEX: &str = "duplex";
+
+/// True if a change sets a value of one link by its name, and not whether it is duplex: such changes are made when links have been written out.
+pub(crate) fn comes_later(change: &Override<'_>) -> bool {
+    let path = change.path(usize::MAX);
+    change.sets() && path.len() >= 3 && path[0] == "link" && path[2] != DUPLEX
+}
+
+/// Writes the generated links of a tree out.
+pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+    topology::expand(root, findings);
+    let is_duplex = |link: &Spanned<DeValue<'_>>| {
+        let duplex = link.get_ref().as_table().and_then(|link| link.get(DUPLEX));
+        duplex.is_some_and(|duplex| matches!(duplex.get_ref(), DeValue::Boolean(_)))
+    };
+    let Some(DeValue::Array(links)) = root.get_mut("link").map(Spanned::get_mut) else { return };
+    if !links.iter().any(is_duplex) {
+        return;
+    }
+    for link in std::mem::replace(links, DeArray::new()) {
+        if !is_duplex(&link) {
+            links.push(link);
+            continue;
+        }
+        let span = link.span();
+        let DeValue::Table(mut table) = link.into_inner() else { continue };
+        let is_true = table.remove(DUPLEX).is_some_and(|duplex| matches!(duplex.get_ref(), DeValue::Boolean(true)));
+        let back = is_true.then(|| other_direction(&table));
+        links.push(Spanned::new(span.clone(), DeValue::Table(table)));
+        back.into_iter().for_each(|back| links.push(Spanned::new(span.clone(), DeValue::Table(back))));
+    }
+}
+
+/// The link from the end of a link to its start.
+fn other_direction<'i>(link: &DeTable<'i>) -> DeTable<'i> {
+    let mut back = link.clone();
+    if let Some(DeValue::String(name)) = back.get_mut("name").map(Spanned::get_mut) {
+        *name = format!("{name}{BACK}").into();
+    }
+    let ends = [back.remove_entry("from"), back.remove_entry("to")];
+    for (name, entry) in ["to", "from"].into_iter().zip(ends) {
+        if let Some((key, value)) = entry {
+            back.insert(Spanned::new(key.span(), name.into()), value);
+        }
+    }
+    back
+}
+
+/// Puts links behind those of the tree.
+pub(crate) fn add_links<'i>(root: &mut DeTable<'i>, span: &Span, new: Vec<Spanned<DeValue<'i>>>) {
+    if !root.contains_key("link") {
+        root.insert(Spanned::new(span.clone(), "link".into()), Spanned::new(span.clone(), DeValue::Array(DeArray::new())));
+    }
+    if let Some(DeValue::Array(links)) = root.get_mut("link").map(Spanned::get_mut) {
+        new.into_iter().for_each(|link| links.push(link));
+    }
+}

@@ -1,0 +1,238 @@
+//! Topologies by kind: their nodes, and the links between them.
+
+use crate::choice::TopologyKind;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::document::{TierTable, TopologyTable};
+use crate::generated::add_links;
+use crate::simulation::Simulation;
+use crate::value::{At, Block};
+use serde::Deserialize;
+use std::fmt::Write;
+use tidegate_sim::NodeId;
+use tidegate_sim::routing::{Choice, Graph};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The most links of a topology, counting each direction.
+const MOST_LINKS: u64 = 400_000;
+
+/// The links of one rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tier {
+    Access,
+    Fabric,
+    Core,
+}
+
+impl Tier {
+    fn key(self) -> &'static str {
+        match self {
+            Tier::Access => "access",
+            Tier::Fabric => "fabric",
+            Tier::Core => "core",
+        }
+    }
+}
+
+/// Two nodes that are connected. Hosts come first.
+type Wire = (String, String, Tier);
+
+/// Writes the links of all topologies out, behind those of the file. Tables that do not fit the schema are left for it to report.
+pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+    let Some(DeValue::Table(topologies)) = root.get("topology").map(Spanned::get_ref) else { return };
+    let mut new = Vec::new();
+    for (name, value) in topologies {
+        let DeValue::Table(tree) = value.get_ref() else { continue };
+        let read = TopologyTable::deserialize(toml::de::Deserializer::from(Spanned::new(value.span(), tree.clone())));
+        let Ok(table) = read else { continue };
+        match wires(name.get_ref(), name.span(), &table) {
+            Ok(wires) => new.push((name.span(), links(&wires, tree, name.span()))),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    for (span, links) in new {
+        add_links(root, &span, links);
+    }
+}
+
+/// The links of wires, in both directions, as a file would have them.
+fn links<'i>(wires: &[Wire], tree: &DeTable<'i>, span: Span) -> Vec<Spanned<DeValue<'i>>> {
+    let keys = [Tier::Access, Tier::Fabric, Tier::Core].map(|tier| {
+        let own = tree.get(tier.key()).and_then(|own| own.get_ref().as_table());
+        let value = |key: &str| own.and_then(|own| own.get_key_value(key)).or_else(|| tree.get_key_value(key));
+        ["policy", "rate", "delay", "weight"]
+            .into_iter()
+            .filter_map(value)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    });
+    let text = |text: String| Spanned::new(span.clone(), DeValue::String(text.into()));
+    let mut links = Vec::with_capacity(2 * wires.len());
+    for (one, other, tier) in wires {
+        for (from, to) in [(one, other), (other, one)] {
+            let mut link = DeTable::new();
+            for (key, value) in [("name", format!("{from}:{to}")), ("from", from.clone()), ("to", to.clone())] {
+                link.insert(Spanned::new(span.clone(), key.into()), text(value));
+            }
+            for (key, value) in &keys[*tier as usize] {
+                link.insert(key.clone(), value.clone());
+            }
+            links.push(Spanned::new(span.clone(), DeValue::Table(link)));
+        }
+    }
+    links
+}
+
+/// What each kind needs, and what it may have.
+fn judge(table: &TopologyTable, span: &Span) -> Result<(), Diagnostic> {
+    let kind = table.kind.value.0;
+    let (needs, tiers): (&[&str], &[&str]) = match kind {
+        TopologyKind::Star => (&["hosts"], &["access"]),
+        TopologyKind::Dumbbell => (&["hosts"], &["access", "core"]),
+        TopologyKind::ParkingLot => (&["switches", "hosts"], &["access", "core"]),
+        TopologyKind::LeafSpine => (&["leaves", "spines", "hosts"], &["access", "fabric"]),
+        TopologyKind::FatTree => (&["k"], &["access", "fabric", "core"]),
+    };
+    fn place<const MIN: u64, const MAX: u64>(value: &Option<At<crate::value::Whole<MIN, MAX>>>) -> Option<Span> {
+        value.as_ref().map(|at| at.span.clone())
+    }
+    let numbers = [
+        ("k", place(&table.k)),
+        ("hosts", place(&table.hosts)),
+        ("switches", place(&table.switches)),
+        ("leaves", place(&table.leaves)),
+        ("spines", place(&table.spines)),
+    ];
+    for (key, place) in numbers {
+        match place {
+            None if needs.contains(&key) => {
+                let finding = Diagnostic::error(span.clone(), format!("a {} needs `{key}`", kind.name()));
+                return Err(finding.context(table.kind.span.clone(), "chosen here").help(format!("it has {}", needs.join(", "))));
+            }
+            Some(place) if !needs.contains(&key) => {
+                let finding = Diagnostic::error(place, format!("a {} has no `{key}`", kind.name()));
+                return Err(finding.context(table.kind.span.clone(), "chosen here").help(format!("it has {}", needs.join(", "))));
+            }
+            _ => {}
+        }
+    }
+    let place = |tier: &Option<Block<TierTable>>| tier.as_ref().map(|tier| tier.span.clone());
+    for (key, place) in [("access", place(&table.access)), ("fabric", place(&table.fabric)), ("core", place(&table.core))] {
+        if let (Some(place), false) = (place, tiers.contains(&key)) {
+            let finding = Diagnostic::error(place, format!("a {} has no tier `{key}`", kind.name()));
+            return Err(finding.context(table.kind.span.clone(), "chosen here").help(format!("its tiers are {}", tiers.join(", "))));
+        }
+    }
+    if let Some(k) = table.k.as_ref().filter(|k| k.value.0 % 2 == 1) {
+        return Err(k.error("the switches of a fat tree have an even number of ports").help("write an even number"));
+    }
+    Ok(())
+}
+
+/// The wires of a topology, by tier.
+fn wires(name: &str, span: Span, table: &TopologyTable) -> Result<Vec<Wire>, Diagnostic> {
+    judge(table, &span)?;
+    let number = |value: Option<u64>| value.unwrap_or(0);
+    let k = number(table.k.as_ref().map(|at| at.value.0));
+    let hosts = number(table.hosts.as_ref().map(|at| at.value.0));
+    let switches = number(table.switches.as_ref().map(|at| at.value.0));
+    let leaves = number(table.leaves.as_ref().map(|at| at.value.0));
+    let spines = number(table.spines.as_ref().map(|at| at.value.0));
+    let kind = table.kind.value.0;
+    let links = 2 * match kind {
+        TopologyKind::Star => hosts,
+        TopologyKind::Dumbbell => 2 * hosts + 1,
+        TopologyKind::ParkingLot => switches * hosts + switches - 1,
+        TopologyKind::LeafSpine => leaves * (hosts + spines),
+        TopologyKind::FatTree => 3 * k * k * k / 4,
+    };
+    if links > MOST_LINKS {
+        let finding = Diagnostic::error(span, format!("the topology would have {links} links, counting each direction"));
+        return Err(finding.help(format!("at most {MOST_LINKS} are possible: write smaller numbers")));
+    }
+    let node = |what: &str, number: u64| format!("{name}-{what}-{number}");
+    let mut wires = Vec::new();
+    match kind {
+        TopologyKind::Star => {
+            wires.extend((1..=hosts).map(|host| (node("host", host), format!("{name}-switch"), Tier::Access)));
+        }
+        TopologyKind::Dumbbell => {
+            for side in ["left", "right"] {
+                wires.extend((1..=hosts).map(|host| (node(side, host), format!("{name}-{side}"), Tier::Access)));
+            }
+            wires.push((format!("{name}-left"), format!("{name}-right"), Tier::Core));
+        }
+        TopologyKind::ParkingLot => {
+            for switch in 1..=switches {
+                let own = (switch - 1) * hosts + 1..=switch * hosts;
+                wires.extend(own.map(|host| (node("host", host), node("switch", switch), Tier::Access)));
+            }
+            wires.extend((1..switches).map(|switch| (node("switch", switch), node("switch", switch + 1), Tier::Core)));
+        }
+        TopologyKind::LeafSpine => {
+            for leaf in 1..=leaves {
+                let own = (leaf - 1) * hosts + 1..=leaf * hosts;
+                wires.extend(own.map(|host| (node("host", host), node("leaf", leaf), Tier::Access)));
+            }
+            for leaf in 1..=leaves {
+                wires.extend((1..=spines).map(|spine| (node("leaf", leaf), node("spine", spine), Tier::Fabric)));
+            }
+        }
+        // Al-Fares, Loukissas and Vahdat 2008: k pods of k/2 edge and k/2 aggregation switches; the i-th of the latter has the i-th k/2 core switches.
+        TopologyKind::FatTree => {
+            let half = k / 2;
+            for edge in 1..=k * half {
+                let own = (edge - 1) * half + 1..=edge * half;
+                wires.extend(own.map(|host| (node("host", host), node("edge", edge), Tier::Access)));
+            }
+            for edge in 1..=k * half {
+                let pod = (edge - 1) / half;
+                let own = pod * half + 1..=(pod + 1) * half;
+                wires.extend(own.map(|switch| (node("edge", edge), node("agg", switch), Tier::Fabric)));
+            }
+            for switch in 1..=k * half {
+                let place = (switch - 1) % half;
+                let own = place * half + 1..=(place + 1) * half;
+                wires.extend(own.map(|core| (node("agg", switch), node("core", core), Tier::Core)));
+            }
+        }
+    }
+    Ok(wires)
+}
+
+/// A line on each topology of a simulation: its nodes, links and longest path, and how much faster its hosts are than what is behind their switches.
+pub(crate) fn describe(simulation: &Simulation) -> String {
+    let network = &simulation.network;
+    let graph = Graph::of(network);
+    let mut text = String::new();
+    for (name, kind) in &simulation.topologies {
+        let rest = |node: NodeId| network.nodes.get(node.0).and_then(|node| node.strip_prefix(name.as_str())?.strip_prefix('-'));
+        let is_own = |node: NodeId| rest(node).is_some();
+        let is_host = |node: NodeId| {
+            let number =
+                |what: &str| rest(node).and_then(|rest| rest.strip_prefix(what)).is_some_and(|number| number.parse::<u64>().is_ok());
+            if *kind == TopologyKind::Dumbbell { number("left-") || number("right-") } else { number("host-") }
+        };
+        let nodes = (0..network.nodes.len()).map(NodeId).filter(|&node| is_own(node)).count();
+        let hosts: Vec<NodeId> = (0..network.nodes.len()).map(NodeId).filter(|&node| is_host(node)).collect();
+        let links = network.links.iter().filter(|link| is_own(link.from) && is_own(link.to)).count();
+        // The first host is as far from the others as any.
+        let length = |&host: &NodeId| graph.toward(host, |_| true).path(&graph, hosts[0], Choice::First).map_or(0, |path| path.len());
+        let longest = hosts.last().map_or(0, length);
+        let (mut from_hosts, mut onward) = (vec![0u128; network.nodes.len()], vec![0u128; network.nodes.len()]);
+        for link in network.links.iter().filter(|link| is_own(link.from) && is_own(link.to)) {
+            let rate = u128::from(link.port.rate.bits_per_second());
+            if is_host(link.from) {
+                from_hosts[link.to.0] += rate;
+            } else if !is_host(link.to) {
+                onward[link.from.0] += rate;
+            }
+        }
+        let ratios = from_hosts.iter().zip(&onward).filter(|(hosts, onward)| **hosts > 0 && **onward > 0);
+        let most = ratios.map(|(&hosts, &onward)| hosts as f64 / onward as f64).max_by(f64::total_cmp);
+        let most = most.map_or_else(String::new, |ratio| format!("; hosts send up to {ratio:.2} times what their switch forwards"));
+        let (kind, count) = (kind.name(), hosts.len());
+        let _ = writeln!(text, "  {name}: {kind}, {nodes} nodes, {count} of them hosts, {links} links, longest path {longest} links{most}");
+    }
+    if text.is_empty() { text } else { format!("\ntopologies\n{text}") }
+}
