@@ -101,7 +101,7 @@ pub struct SimulationTable {
     #[schemars(extend("default" = "a hundredth of what is left of the duration after the warm-up", "examples" = ["100 ms"]))]
     pub sample: Option<At<Duration>>,
     /// How flows that name `from` and `to` use several paths of the least weight.
-    #[schemars(extend("default" = "first; flow if the file has a `topology`"))]
+    #[schemars(extend("default" = "first; flow if the file has a `topology` or `pairs`"))]
     pub equal_paths: Option<At<EqualPathsName>>,
 }
 
@@ -503,6 +503,11 @@ pub struct PromiseTable {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTable {
+    /// Repeats the table for each value of its variables: a range with both ends, or a list. Texts have holes with a variable or arithmetic: `{i}`, `{i+1}`.
+    #[serde(default, rename = "for")]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+    pub repeat: Ignored,
     /// A name that no other flow has.
     #[schemars(extend("examples" = ["call"]))]
     pub name: At<Name>,
@@ -514,8 +519,7 @@ pub struct FlowTable {
     pub from: Option<At<Name>>,
     /// The node where it ends.
     pub to: Option<At<Name>>,
-    /// Makes `from` and `to` sets of nodes, in which `*` stands for any characters, and gives each of the `count` flows its own start and end.
-    /// Without `to` both are those of `from`. Without `count` there is a flow for each node of `from` that has an end.
+    /// Makes `from` and `to` patterns with `*`, and gives each of the `count` flows its own start and end. Without `to` both are of `from`.
     #[schemars(extend("default" = "none: all have one start and one end", "examples" = ["permutation"]))]
     pub pairs: Option<At<PairsName>>,
     /// The links it takes, in order, instead of `from` and `to`.

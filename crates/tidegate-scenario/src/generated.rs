@@ -1,9 +1,10 @@
-//! Links that a file states briefly: both directions of a duplex link in one table, and topologies.
+//! What a file states briefly: loops, both directions of a duplex link in one table, and topologies.
 //!
 //! What is written here is links like those of the file, in the file's tree, before `--set` and variants change them: names of generated links are keys
 //! like any others. Every value keeps the place of the one that it comes from, so that errors point at the line which said it.
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::loops::{self, FOR};
 use crate::overrides::Override;
 use crate::topology;
 use toml::Spanned;
@@ -14,14 +15,18 @@ const BACK: &str = "-back";
 /// The key of links that have two directions.
 const DUPLEX: &str = "duplex";
 
-/// True if a change sets a value of one link by its name, and not whether it is duplex: such changes are made when links have been written out.
+/// True if a change sets a value of one link or flow by its name, which may be generated, and not how many there are: such
+/// changes are made when links and flows have been written out.
 pub(crate) fn comes_later(change: &Override<'_>) -> bool {
     let path = change.path(usize::MAX);
-    change.sets() && path.len() >= 3 && path[0] == "link" && path[2] != DUPLEX
+    // A name with a hole is that of the table which a loop repeats.
+    let says_how_many = path.contains(&DUPLEX) || path.contains(&FOR) || path.get(1).is_some_and(|name| name.contains('{'));
+    change.sets() && path.len() >= 3 && matches!(path[0], "link" | "flow") && !says_how_many
 }
 
 /// Writes the generated links of a tree out.
 pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+    loops::expand(root, findings);
     topology::expand(root, findings);
     let is_duplex = |link: &Spanned<DeValue<'_>>| {
         let duplex = link.get_ref().as_table().and_then(|link| link.get(DUPLEX));

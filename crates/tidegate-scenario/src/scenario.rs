@@ -12,6 +12,7 @@ use crate::files::FileSet;
 use crate::fragments::{self, Fragment};
 use crate::generated;
 use crate::lists;
+use crate::loops;
 use crate::overrides::Override;
 use crate::policy::Policy;
 use crate::preset;
@@ -432,6 +433,7 @@ impl<'i> Loader<'_, 'i> {
     fn file(&mut self, root: &Spanned<DeTable<'i>>, whole: bool) -> Option<File> {
         let first = self.findings.len();
         let mut root = root.clone();
+        loops::expand(root.get_mut(), self.findings);
         templates::expand(root.get_mut(), self.findings);
         lists::expand(root.get_mut(), self.findings);
         structure::judge(&root, schema(), self.findings);

@@ -5,8 +5,8 @@
 
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::directions::{elements, merge, visit};
+use crate::holes::Filler;
 use crate::structure::scalar;
-use crate::value::Scalar;
 use std::collections::BTreeSet;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -70,7 +70,12 @@ fn fill_element<'i>(
             return Err(Diagnostic::error(span, format!("`with` gives values to holes by name, and is a table, not {}", scalar(other))));
         }
     };
-    let mut filler = Filler { template: text, used_at: name.span(), values, used: BTreeSet::new() };
+    if let Some(key) = table.iter().flat_map(|(key, value)| nested_use(key, value)).next() {
+        let finding = Diagnostic::error(key, format!("template `{text}` uses another template"));
+        return Err(finding.help("write its keys out"));
+    }
+    let remedy = |hole: &str| format!("give it one: with = {{ {hole} = ... }}");
+    let mut filler = Filler { owner: format!("template `{text}`"), used_at: name.span(), remedy, values, used: BTreeSet::new() };
     let mut filled = filler.table(table)?;
     if let Some(key) = values.keys().find(|key| !filler.used.contains(key.get_ref().as_ref())) {
         let finding = Diagnostic::error(key.span(), format!("template `{text}` has no hole `{{{}}}`", key.get_ref()));
@@ -82,70 +87,8 @@ fn fill_element<'i>(
     Ok(())
 }
 
-/// Fills the holes of one template for one element.
-struct Filler<'a, 'i> {
-    template: &'a str,
-    used_at: Span,
-    values: &'a DeTable<'i>,
-    /// The holes that have been filled.
-    used: BTreeSet<String>,
-}
-
-impl<'i> Filler<'_, 'i> {
-    fn table(&mut self, table: &DeTable<'i>) -> Result<DeTable<'i>, Diagnostic> {
-        let mut filled = DeTable::new();
-        for (key, value) in table {
-            if key.get_ref() == "use" {
-                let finding = Diagnostic::error(key.span(), format!("template `{}` uses another template", self.template));
-                return Err(finding.help("write its keys out"));
-            }
-            filled.insert(key.clone(), self.value(value)?);
-        }
-        Ok(filled)
-    }
-
-    fn value(&mut self, value: &Spanned<DeValue<'i>>) -> Result<Spanned<DeValue<'i>>, Diagnostic> {
-        let filled = match value.get_ref() {
-            DeValue::Table(table) => DeValue::Table(self.table(table)?),
-            DeValue::Array(array) => DeValue::Array(array.iter().map(|element| self.value(element)).collect::<Result<_, _>>()?),
-            DeValue::String(text) if text.contains(['{', '}']) => return self.text(text, value.span()),
-            single => single.clone(),
-        };
-        Ok(Spanned::new(value.span(), filled))
-    }
-
-    /// The text with its holes filled; the value itself, if the text is one hole.
-    fn text(&mut self, text: &str, span: Span) -> Result<Spanned<DeValue<'i>>, Diagnostic> {
-        let mut filled = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(['{', '}']) {
-            let Some((hole, behind)) = rest[at..].strip_prefix('{').and_then(|behind| behind.split_once('}')) else {
-                let finding = Diagnostic::error(span, format!("template `{}`: a hole is a name in braces, like {{rate}}", self.template));
-                return Err(finding.help("close it, or remove the brace"));
-            };
-            let Some(value) = self.values.get(hole) else {
-                let finding = Diagnostic::error(
-                    self.used_at.clone(),
-                    format!("template `{}` has a hole `{{{hole}}}` without a value", self.template),
-                );
-                return Err(finding.context(span, "the hole").help(format!("give it one: with = {{ {hole} = ... }}")));
-            };
-            self.used.insert(hole.to_owned());
-            if hole.len() + 2 == text.len() {
-                return Ok(value.clone());
-            }
-            filled += &rest[..at];
-            match scalar(value.get_ref()) {
-                Scalar::Text(text) => filled += &text,
-                single @ (Scalar::Integer(_) | Scalar::Decimal(_)) => filled += &single.to_string(),
-                other => {
-                    let problem = format!("`{hole}` is put into a text, and is text or a number, not {other}");
-                    return Err(Diagnostic::error(value.span(), problem).context(span, "the text"));
-                }
-            }
-            rest = behind;
-        }
-        filled += rest;
-        Ok(Spanned::new(span, DeValue::String(filled.into())))
-    }
+/// The places of the key `use` in an entry of a template, outside lists.
+fn nested_use(key: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Vec<Span> {
+    let below = value.get_ref().as_table().into_iter().flatten().flat_map(|(key, value)| nested_use(key, value));
+    (key.get_ref() == "use").then(|| key.span()).into_iter().chain(below).collect()
 }

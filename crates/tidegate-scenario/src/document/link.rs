@@ -113,6 +113,11 @@ pub struct ReorderTable {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTable {
+    /// Repeats the table for each value of its variables: a range with both ends, or a list. Texts have holes with a variable or arithmetic: `{i}`, `{i+1}`.
+    #[serde(default, rename = "for")]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "super::changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+    pub repeat: super::Ignored,
     /// A name that no other link has.
     #[schemars(extend("examples" = ["access"]))]
     pub name: At<Name>,

@@ -39,6 +39,11 @@ macro_rules! member {
         $(#[$meta])*
         pub struct $table {
             $($own)*
+            /// Repeats the table for each value of its variables: a range with both ends, or a list. Texts have holes with a variable or arithmetic: `{i}`, `{i+1}`.
+            #[serde(default, rename = "for")]
+            #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+            #[schemars(schema_with = "changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+            pub repeat: Ignored,
             /// The template that it is filled from. Its own keys come on top.
             #[serde(default, rename = "use")]
             #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]

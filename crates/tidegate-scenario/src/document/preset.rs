@@ -13,6 +13,11 @@ use tidegate_core::units::Rate;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriberTable {
+    /// Repeats the table for each value of its variables: a range with both ends, or a list. Texts have holes with a variable or arithmetic: `{i}`, `{i+1}`.
+    #[serde(default, rename = "for")]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "super::changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+    pub repeat: super::Ignored,
     /// The name of its class.
     #[schemars(extend("examples" = ["house 7"]))]
     pub name: At<Name>,
@@ -37,6 +42,11 @@ pub struct SubscriberTable {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanTable {
+    /// Repeats the table for each value of its variables: a range with both ends, or a list. Texts have holes with a variable or arithmetic: `{i}`, `{i+1}`.
+    #[serde(default, rename = "for")]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "super::changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+    pub repeat: super::Ignored,
     /// Its name.
     #[schemars(extend("examples" = ["gold"]))]
     pub name: At<Name>,
@@ -52,6 +62,11 @@ pub struct PlanTable {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteTable {
+    /// Repeats the table for each value of its variables: a range with both ends, or a list. Texts have holes with a variable or arithmetic: `{i}`, `{i+1}`.
+    #[serde(default, rename = "for")]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "super::changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+    pub repeat: super::Ignored,
     /// Its name, which is that of the group.
     #[schemars(extend("examples" = ["tower 3"]))]
     pub name: At<Name>,

@@ -28,7 +28,7 @@ pub struct TopologyTable {
     #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
     pub delay: Option<At<Duration>>,
     /// For `fat-tree`: the ports of each switch, an even number. There are k^3/4 hosts and 5k^2/4 switches.
-    #[schemars(extend("default" = "**required** for `fat-tree`"))]
+    #[schemars(extend("default" = "**required** for `fat-tree`", "examples" = [8]))]
     pub k: Option<At<Whole<2, 64>>>,
     /// For `star` the hosts; for `dumbbell` those of each side; for `leaf-spine` those of each leaf; for `parking-lot` those of each switch.
     #[schemars(extend("default" = "**required** but for `fat-tree`"))]

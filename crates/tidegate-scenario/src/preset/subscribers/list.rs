@@ -228,7 +228,7 @@ fn subscriber(row: &Row<'_>, columns: &Columns, edits: &[&RowEdit<'_>], findings
     let addresses = values.addresses();
     let (down, up) = (values.read::<Rate>(Column::Down), values.read(Column::Up));
     let (plan, site) = (values.read(Column::Plan), values.read(Column::Site));
-    let value = SubscriberTable { name: name?, addresses: addresses?, down, up, plan, site };
+    let value = SubscriberTable { repeat: Default::default(), name: name?, addresses: addresses?, down, up, plan, site };
     (findings.len() == before).then(|| Block { value, span: row.span() })
 }
 
