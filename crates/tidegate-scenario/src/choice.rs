@@ -52,6 +52,8 @@ pub enum TopologyKind {
     LeafSpine,
     /// Three ranks of switches with equally many ports.
     FatTree,
+    /// The graph of a file.
+    GraphMl,
 }
 
 impl TopologyKind {
@@ -63,6 +65,7 @@ impl TopologyKind {
             TopologyKind::ParkingLot => "parking-lot",
             TopologyKind::LeafSpine => "leaf-spine",
             TopologyKind::FatTree => "fat-tree",
+            TopologyKind::GraphMl => "graphml",
         }
     }
 }
@@ -347,6 +350,7 @@ named! {
         "parking-lot" => TopologyKind::ParkingLot, "`switch-1`, ... in a row, each with hosts";
         "leaf-spine" => TopologyKind::LeafSpine, "hosts at `leaf-1`, ..., each of which is connected to every `spine-1`, ...";
         "fat-tree" => TopologyKind::FatTree, "k pods of k/2 switches `edge-1`, ... with k/2 hosts each and k/2 switches `agg-1`, ..., below (k/2)^2 switches `core-1`, ...";
+        "graphml" => TopologyKind::GraphMl, "the graph of a file, such as a wide-area network: a node for each of its nodes, a link in each direction for each of its edges";
     }
 
     /// How a trace of rates is written.

@@ -6,6 +6,7 @@
 use crate::diagnostic::{Diagnostic, Span};
 use crate::loops::{self, FOR};
 use crate::overrides::Override;
+use crate::texts::Texts;
 use crate::topology;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -25,9 +26,9 @@ pub(crate) fn comes_later(change: &Override<'_>) -> bool {
 }
 
 /// Writes the generated links of a tree out.
-pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+pub(crate) fn expand(root: &mut DeTable<'_>, texts: &mut Texts, findings: &mut Vec<Diagnostic>) {
     loops::expand(root, findings);
-    topology::expand(root, findings);
+    topology::expand(root, texts, findings);
     let is_duplex = |link: &Spanned<DeValue<'_>>| {
         let duplex = link.get_ref().as_table().and_then(|link| link.get(DUPLEX));
         duplex.is_some_and(|duplex| matches!(duplex.get_ref(), DeValue::Boolean(_)))

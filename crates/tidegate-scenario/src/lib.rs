@@ -88,6 +88,7 @@ mod flood;
 mod fragments;
 mod free;
 mod generated;
+mod graphml;
 mod header;
 mod holes;
 mod leaves;

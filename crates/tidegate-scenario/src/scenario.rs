@@ -250,7 +250,7 @@ impl Draft {
         let said = |finding: Diagnostic| finding.help.map_or(finding.problem.clone(), |help| format!("{}; {help}", finding.problem));
         let (later, first): (Vec<_>, Vec<_>) = set.into_iter().chain(own).partition(generated::comes_later);
         first.iter().try_for_each(|change| change.apply(root.get_mut(), schema())).map_err(said)?;
-        generated::expand(root.get_mut(), &mut findings);
+        generated::expand(root.get_mut(), &mut self.captures.texts, &mut findings);
         later.iter().try_for_each(|change| change.apply(root.get_mut(), schema())).map_err(said)?;
         let found = Override::find(key, root.get_ref()).and_then(|value| match structure::scalar(value) {
             Scalar::Text(text) => Some(Scalar::Text(text.into_owned().into())),
@@ -424,7 +424,7 @@ impl<'i> Loader<'_, 'i> {
                 None => self.findings.extend(change.apply(changed.get_mut(), schema()).err()),
             }
         }
-        generated::expand(changed.get_mut(), self.findings);
+        generated::expand(changed.get_mut(), &mut self.captures.texts, self.findings);
         later.iter().for_each(|change| self.findings.extend(change.apply(changed.get_mut(), schema()).err()));
         (!self.has_errors(before)).then_some(changed)
     }

@@ -1,12 +1,16 @@
 //! Topologies by kind: their nodes, and the links between them.
 
 use crate::choice::TopologyKind;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Span, printable};
 use crate::document::{TierTable, TopologyTable};
 use crate::generated::add_links;
+use crate::graphml::{self, Edge};
+use crate::holes::number;
 use crate::simulation::Simulation;
-use crate::value::{At, Block};
+use crate::texts::Texts;
+use crate::value::{At, Block, Text};
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::fmt::Write;
 use tidegate_sim::NodeId;
 use tidegate_sim::routing::{Choice, Graph};
@@ -15,6 +19,9 @@ use toml::de::{DeTable, DeValue};
 
 /// The most links of a topology, counting each direction.
 const MOST_LINKS: u64 = 400_000;
+
+/// The most nodes of a graph between which paths are compared for a summary.
+const MOST_COMPARED: usize = 300;
 
 /// The links of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,15 +45,19 @@ impl Tier {
 type Wire = (String, String, Tier);
 
 /// Writes the links of all topologies out, behind those of the file. Tables that do not fit the schema are left for it to report.
-pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+pub(crate) fn expand(root: &mut DeTable<'_>, texts: &mut Texts, findings: &mut Vec<Diagnostic>) {
     let Some(DeValue::Table(topologies)) = root.get("topology").map(Spanned::get_ref) else { return };
     let mut new = Vec::new();
     for (name, value) in topologies {
         let DeValue::Table(tree) = value.get_ref() else { continue };
         let read = TopologyTable::deserialize(toml::de::Deserializer::from(Spanned::new(value.span(), tree.clone())));
         let Ok(table) = read else { continue };
-        match wires(name.get_ref(), name.span(), &table) {
-            Ok(wires) => new.push((name.span(), links(&wires, tree, name.span()))),
+        let found = judge(&table, &name.span()).and_then(|()| match &table.file {
+            Some(file) => of_graph(name.get_ref(), file, texts).map(|edges| graph_links(&edges, tree, file.span.clone())),
+            None => wires(name.get_ref(), name.span(), &table).map(|wires| links(&wires, tree, name.span())),
+        });
+        match found {
+            Ok(links) => new.push((name.span(), links)),
             Err(finding) => findings.push(finding),
         }
     }
@@ -83,6 +94,56 @@ fn links<'i>(wires: &[Wire], tree: &DeTable<'i>, span: Span) -> Vec<Spanned<DeVa
     links
 }
 
+/// The edges of a file, with names that begin with that of the topology.
+fn of_graph(name: &str, file: &At<Text>, texts: &mut Texts) -> Result<Vec<Edge>, Diagnostic> {
+    let text = texts.text("graph", &file.0).map_err(|problem| file.error(problem).help("names are relative to the folder of this file"))?;
+    let mut edges = graphml::read(&text).map_err(|(at, problem)| {
+        let line = text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
+        let finding = file.error(format!("the graph {}, line {line}: {}", file.0, printable(&problem)));
+        finding.help("it is GraphML of one graph; docs/topologies.md lists the attributes")
+    })?;
+    for end in edges.iter_mut().flat_map(|edge| &mut edge.ends) {
+        *end = format!("{name}-{}", printable(end));
+    }
+    Ok(edges)
+}
+
+/// The links of edges, one in each direction unless they are directed. What an edge does not say is that of the topology.
+fn graph_links<'i>(edges: &[Edge], tree: &DeTable<'i>, span: Span) -> Vec<Spanned<DeValue<'i>>> {
+    let text = |text: String| Spanned::new(span.clone(), DeValue::String(text.into()));
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    let mut links = Vec::with_capacity(2 * edges.len());
+    for edge in edges {
+        let [one, other] = &edge.ends;
+        let directions = if edge.is_directed { &[(one, other)][..] } else { &[(one, other), (other, one)] };
+        for (from, to) in directions {
+            let mut name = format!("{from}:{to}");
+            let before = seen.entry(name.clone()).or_default();
+            *before += 1;
+            if *before > 1 {
+                name = format!("{name}-{before}");
+            }
+            let mut link = DeTable::new();
+            for key in ["policy", "rate", "delay"] {
+                if let Some((key, value)) = tree.get_key_value(key) {
+                    link.insert(key.clone(), value.clone());
+                }
+            }
+            let texts = [("name", Some(name)), ("from", Some((*from).clone())), ("to", Some((*to).clone()))];
+            let own = [("rate", edge.rate.clone()), ("delay", edge.delay.clone())];
+            for (key, value) in texts.into_iter().chain(own).filter_map(|(key, value)| Some((key, value?))) {
+                link.remove(key);
+                link.insert(Spanned::new(span.clone(), key.into()), text(value));
+            }
+            if let Some(weight) = edge.weight {
+                link.insert(Spanned::new(span.clone(), "weight".into()), number(weight, span.clone()));
+            }
+            links.push(Spanned::new(span.clone(), DeValue::Table(link)));
+        }
+    }
+    links
+}
+
 /// What each kind needs, and what it may have.
 fn judge(table: &TopologyTable, span: &Span) -> Result<(), Diagnostic> {
     let kind = table.kind.value.0;
@@ -92,6 +153,7 @@ fn judge(table: &TopologyTable, span: &Span) -> Result<(), Diagnostic> {
         TopologyKind::ParkingLot => (&["switches", "hosts"], &["access", "core"]),
         TopologyKind::LeafSpine => (&["leaves", "spines", "hosts"], &["access", "fabric"]),
         TopologyKind::FatTree => (&["k"], &["access", "fabric", "core"]),
+        TopologyKind::GraphMl => (&["file"], &[]),
     };
     fn place<const MIN: u64, const MAX: u64>(value: &Option<At<crate::value::Whole<MIN, MAX>>>) -> Option<Span> {
         value.as_ref().map(|at| at.span.clone())
@@ -102,6 +164,7 @@ fn judge(table: &TopologyTable, span: &Span) -> Result<(), Diagnostic> {
         ("switches", place(&table.switches)),
         ("leaves", place(&table.leaves)),
         ("spines", place(&table.spines)),
+        ("file", table.file.as_ref().map(|at| at.span.clone())),
     ];
     for (key, place) in numbers {
         match place {
@@ -120,7 +183,11 @@ fn judge(table: &TopologyTable, span: &Span) -> Result<(), Diagnostic> {
     for (key, place) in [("access", place(&table.access)), ("fabric", place(&table.fabric)), ("core", place(&table.core))] {
         if let (Some(place), false) = (place, tiers.contains(&key)) {
             let finding = Diagnostic::error(place, format!("a {} has no tier `{key}`", kind.name()));
-            return Err(finding.context(table.kind.span.clone(), "chosen here").help(format!("its tiers are {}", tiers.join(", "))));
+            return Err(finding.context(table.kind.span.clone(), "chosen here").help(if tiers.is_empty() {
+                "the edges of the graph have their own rates and delays".to_owned()
+            } else {
+                format!("its tiers are {}", tiers.join(", "))
+            }));
         }
     }
     if let Some(k) = table.k.as_ref().filter(|k| k.value.0 % 2 == 1) {
@@ -131,13 +198,12 @@ fn judge(table: &TopologyTable, span: &Span) -> Result<(), Diagnostic> {
 
 /// The wires of a topology, by tier.
 fn wires(name: &str, span: Span, table: &TopologyTable) -> Result<Vec<Wire>, Diagnostic> {
-    judge(table, &span)?;
-    let number = |value: Option<u64>| value.unwrap_or(0);
-    let k = number(table.k.as_ref().map(|at| at.value.0));
-    let hosts = number(table.hosts.as_ref().map(|at| at.value.0));
-    let switches = number(table.switches.as_ref().map(|at| at.value.0));
-    let leaves = number(table.leaves.as_ref().map(|at| at.value.0));
-    let spines = number(table.spines.as_ref().map(|at| at.value.0));
+    let given = |value: Option<u64>| value.unwrap_or(0);
+    let k = given(table.k.as_ref().map(|at| at.value.0));
+    let hosts = given(table.hosts.as_ref().map(|at| at.value.0));
+    let switches = given(table.switches.as_ref().map(|at| at.value.0));
+    let leaves = given(table.leaves.as_ref().map(|at| at.value.0));
+    let spines = given(table.spines.as_ref().map(|at| at.value.0));
     let kind = table.kind.value.0;
     let links = 2 * match kind {
         TopologyKind::Star => hosts,
@@ -145,6 +211,7 @@ fn wires(name: &str, span: Span, table: &TopologyTable) -> Result<Vec<Wire>, Dia
         TopologyKind::ParkingLot => switches * hosts + switches - 1,
         TopologyKind::LeafSpine => leaves * (hosts + spines),
         TopologyKind::FatTree => 3 * k * k * k / 4,
+        TopologyKind::GraphMl => 0,
     };
     if links > MOST_LINKS {
         let finding = Diagnostic::error(span, format!("the topology would have {links} links, counting each direction"));
@@ -153,6 +220,7 @@ fn wires(name: &str, span: Span, table: &TopologyTable) -> Result<Vec<Wire>, Dia
     let node = |what: &str, number: u64| format!("{name}-{what}-{number}");
     let mut wires = Vec::new();
     match kind {
+        TopologyKind::GraphMl => {}
         TopologyKind::Star => {
             wires.extend((1..=hosts).map(|host| (node("host", host), format!("{name}-switch"), Tier::Access)));
         }
@@ -211,14 +279,27 @@ pub(crate) fn describe(simulation: &Simulation) -> String {
         let is_host = |node: NodeId| {
             let number =
                 |what: &str| rest(node).and_then(|rest| rest.strip_prefix(what)).is_some_and(|number| number.parse::<u64>().is_ok());
-            if *kind == TopologyKind::Dumbbell { number("left-") || number("right-") } else { number("host-") }
+            match kind {
+                TopologyKind::Dumbbell => number("left-") || number("right-"),
+                TopologyKind::GraphMl => is_own(node),
+                _ => number("host-"),
+            }
         };
         let nodes = (0..network.nodes.len()).map(NodeId).filter(|&node| is_own(node)).count();
         let hosts: Vec<NodeId> = (0..network.nodes.len()).map(NodeId).filter(|&node| is_host(node)).collect();
         let links = network.links.iter().filter(|link| is_own(link.from) && is_own(link.to)).count();
-        // The first host is as far from the others as any.
-        let length = |&host: &NodeId| graph.toward(host, |_| true).path(&graph, hosts[0], Choice::First).map_or(0, |path| path.len());
-        let longest = hosts.last().map_or(0, length);
+        // In a regular network the first host is as far from the last as any two.
+        let (starts, ends) = if *kind == TopologyKind::GraphMl {
+            (&hosts[..hosts.len().min(MOST_COMPARED)], &hosts[..])
+        } else {
+            (&hosts[..hosts.len().min(1)], &hosts[hosts.len().saturating_sub(1)..])
+        };
+        let mut longest = 0;
+        for &end in ends.iter().take(MOST_COMPARED) {
+            let table = graph.toward(end, |_| true);
+            let lengths = starts.iter().filter_map(|&start| table.path(&graph, start, Choice::First)).map(|path| path.len());
+            longest = longest.max(lengths.max().unwrap_or(0));
+        }
         let (mut from_hosts, mut onward) = (vec![0u128; network.nodes.len()], vec![0u128; network.nodes.len()]);
         for link in network.links.iter().filter(|link| is_own(link.from) && is_own(link.to)) {
             let rate = u128::from(link.port.rate.bits_per_second());

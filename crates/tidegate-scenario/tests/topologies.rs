@@ -236,3 +236,50 @@ fn what_cannot_be_generated_is_refused_with_its_line() {
         assert!(found.contains(problem) && found.contains("test:"), "{keys}: {found}");
     }
 }
+
+#[test]
+fn a_graph_of_a_file_has_the_delays_of_its_places_and_the_rates_of_its_edges() {
+    let mut scenario =
+        tidegate_scenario::load("../../scenarios/wan.toml".as_ref(), &[]).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    let simulation = scenario.variants.remove(0).simulation.unwrap();
+    assert_eq!((simulation.network.nodes.len(), simulation.network.links.len()), (4, 8));
+    let of = |name: &str| simulation.network.links.iter().find(|link| link.name == name).unwrap();
+    for name in ["wan-Vienna:wan-Paris", "wan-Paris:wan-Vienna"] {
+        // 1034 km along the great circle, and 5 us for each.
+        let microseconds = of(name).propagation.picoseconds() / 1_000_000;
+        assert!((5160..5185).contains(&microseconds), "{microseconds}");
+        assert_eq!(of(name).port.rate.bits_per_second(), 100_000_000);
+    }
+    // An edge without a speed has the rate of the policy.
+    assert_eq!(of("wan-Paris:wan-Madrid").port.rate.bits_per_second(), 20_000_000);
+}
+
+#[test]
+fn a_bad_graph_is_refused_with_its_line() {
+    let folder = std::env::temp_dir().join(format!("tidegate-graphs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let found: Vec<String> = [
+        "<graphml><graph>\n<node id=\"a\"/>\n<edge source=\"a\" target=\"b\"/></graph></graphml>",
+        "<graphml><graph>\n<node id=\"a\"/>\n</grap></graphml>",
+        "<graphml><graph/></graphml>",
+        "<graphml><graph>\n<node/></graph></graphml>",
+    ]
+    .iter()
+    .map(|graph| {
+        std::fs::write(folder.join("g.graphml"), graph).unwrap();
+        let text = file("[topology.t]\nkind = \"graphml\"\nfile = \"g.graphml\"\npolicy = \"p\"\n[[flow]]\nname = \"f\"\nfrom = \"t-*\"\npairs = \"random\"\nsource = { kind = \"tcp\" }\n");
+        std::fs::write(folder.join("s.toml"), text).unwrap();
+        tidegate_scenario::load(&folder.join("s.toml"), &[]).map(|_| ()).unwrap_err().render(false)
+    })
+    .collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let expected = [
+        "line 3: an edge names the node `b`",
+        "line 3: this is not XML",
+        "there is no graph with an edge",
+        "line 2: a tag lacks the attribute `id`",
+    ];
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+}

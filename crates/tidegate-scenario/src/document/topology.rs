@@ -2,7 +2,7 @@
 
 use super::PolicyName;
 use crate::choice::TopologyKindName;
-use crate::value::{At, Block, Whole};
+use crate::value::{At, Block, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
@@ -31,7 +31,7 @@ pub struct TopologyTable {
     #[schemars(extend("default" = "**required** for `fat-tree`", "examples" = [8]))]
     pub k: Option<At<Whole<2, 64>>>,
     /// For `star` the hosts; for `dumbbell` those of each side; for `leaf-spine` those of each leaf; for `parking-lot` those of each switch.
-    #[schemars(extend("default" = "**required** but for `fat-tree`"))]
+    #[schemars(extend("default" = "**required** but for `fat-tree` and `graphml`"))]
     pub hosts: Option<At<Whole<1, 100_000>>>,
     /// For `parking-lot`: the switches in a row.
     #[schemars(extend("default" = "**required** for `parking-lot`"))]
@@ -42,6 +42,9 @@ pub struct TopologyTable {
     /// For `leaf-spine`: the switches that connect all leaves.
     #[schemars(extend("default" = "**required** for `leaf-spine`"))]
     pub spines: Option<At<Whole<1, 10_000>>>,
+    /// For `graphml`: the file of the graph, relative to this one.
+    #[schemars(extend("default" = "**required** for `graphml`", "examples" = ["wan.graphml"]))]
+    pub file: Option<At<Text>>,
     /// What is other for the links of hosts.
     #[schemars(extend("default" = "nothing", "examples" = [{ "rate": "10 Gbit/s" }]))]
     pub access: Option<Block<TierTable>>,
