@@ -3,7 +3,7 @@
 //! What is written here is links like those of the file, in the file's tree, before `--set` and variants change them: names of generated links are keys
 //! like any others. Every value keeps the place of the one that it comes from, so that errors point at the line which said it.
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
 use crate::loops::{self, FOR};
 use crate::overrides::Override;
 use crate::texts::Texts;
@@ -64,14 +64,4 @@ fn other_direction<'i>(link: &DeTable<'i>) -> DeTable<'i> {
         }
     }
     back
-}
-
-/// Puts links behind those of the tree.
-pub(crate) fn add_links<'i>(root: &mut DeTable<'i>, span: &Span, new: Vec<Spanned<DeValue<'i>>>) {
-    if !root.contains_key("link") {
-        root.insert(Spanned::new(span.clone(), "link".into()), Spanned::new(span.clone(), DeValue::Array(DeArray::new())));
-    }
-    if let Some(DeValue::Array(links)) = root.get_mut("link").map(Spanned::get_mut) {
-        new.into_iter().for_each(|link| links.push(link));
-    }
 }

@@ -1,7 +1,7 @@
 //! Reads GraphML: the nodes and edges of one graph, with what the attributes say of places, delays, rates and weights.
 //!
-//! Attributes are known by their names, whatever their case: `label`, `latitude` and `longitude` in degrees of a node; `delay`, `dist` or `length` in
-//! kilometres, `rate` or `LinkSpeedRaw` in bit/s, and `weight` of an edge. Others are left out.
+//! Attributes are known by their names, whatever their case. A node has `label`, and `latitude` and `longitude` in degrees. An edge has `delay`, `dist` or `length` in
+//! kilometres, `rate` or `LinkSpeedRaw` in bit/s, and `weight`. Others are left out.
 
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;

@@ -401,7 +401,7 @@ impl Building<'_> {
             calls: Vec::new(),
             broker: None,
         };
-        self.graph = Some(Graph::of(&network));
+        self.graph = Some(network.graph());
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());
         let budgeted = std::mem::take(&mut self.budgeted);
         let ports = Ports { budgeted: &budgeted };

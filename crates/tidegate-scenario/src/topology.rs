@@ -3,7 +3,6 @@
 use crate::choice::TopologyKind;
 use crate::diagnostic::{Diagnostic, Span, printable};
 use crate::document::{TierTable, TopologyTable};
-use crate::generated::add_links;
 use crate::graphml::{self, Edge};
 use crate::holes::number;
 use crate::simulation::Simulation;
@@ -13,9 +12,9 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt::Write;
 use tidegate_sim::NodeId;
-use tidegate_sim::routing::{Choice, Graph};
+use tidegate_sim::routing::Choice;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// The most links of a topology, counting each direction.
 const MOST_LINKS: u64 = 400_000;
@@ -271,7 +270,7 @@ fn wires(name: &str, span: Span, table: &TopologyTable) -> Result<Vec<Wire>, Dia
 /// A line on each topology of a simulation: its nodes, links and longest path, and how much faster its hosts are than what is behind their switches.
 pub(crate) fn describe(simulation: &Simulation) -> String {
     let network = &simulation.network;
-    let graph = Graph::of(network);
+    let graph = network.graph();
     let mut text = String::new();
     for (name, kind) in &simulation.topologies {
         let rest = |node: NodeId| network.nodes.get(node.0).and_then(|node| node.strip_prefix(name.as_str())?.strip_prefix('-'));
@@ -316,4 +315,14 @@ pub(crate) fn describe(simulation: &Simulation) -> String {
         let _ = writeln!(text, "  {name}: {kind}, {nodes} nodes, {count} of them hosts, {links} links, longest path {longest} links{most}");
     }
     if text.is_empty() { text } else { format!("\ntopologies\n{text}") }
+}
+
+/// Puts links behind those of the tree.
+fn add_links<'i>(root: &mut DeTable<'i>, span: &Span, new: Vec<Spanned<DeValue<'i>>>) {
+    if !root.contains_key("link") {
+        root.insert(Spanned::new(span.clone(), "link".into()), Spanned::new(span.clone(), DeValue::Array(DeArray::new())));
+    }
+    if let Some(DeValue::Array(links)) = root.get_mut("link").map(Spanned::get_mut) {
+        new.into_iter().for_each(|link| links.push(link));
+    }
 }

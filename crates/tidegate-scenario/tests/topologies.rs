@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_scenario::{Scenario, Simulation, parse_str, parse_text};
-use tidegate_sim::routing::Graph;
 use tidegate_sim::{NodeId, Source};
 
 const POLICY: &str =
@@ -85,7 +84,7 @@ fn shape(topology: &str) -> (usize, usize, usize, u64) {
     let network = &simulation.network;
     let is_host = |name: &String| ["t-host-", "t-left-", "t-right-"].iter().any(|start| name.starts_with(start));
     let hosts: Vec<NodeId> = (0..network.nodes.len()).filter(|&node| is_host(&network.nodes[node])).map(NodeId).collect();
-    let graph = Graph::of(network);
+    let graph = network.graph();
     let tables = hosts.iter().map(|&host| graph.toward(host, |_| true));
     let longest = tables.flat_map(|table| hosts.iter().map(|&host| table.distance(host).unwrap()).collect::<Vec<_>>()).max();
     // A link in each direction, named after its ends.
@@ -120,7 +119,7 @@ fn every_switch_of_a_fat_tree_has_k_ports_and_hosts_of_two_pods_have_all_core_sw
         assert_eq!(ports, if name.starts_with("t-host-") { 1 } else { 4 }, "{name}");
     }
     let node = |name: &str| NodeId(network.nodes.iter().position(|node| node == name).unwrap());
-    let graph = Graph::of(network);
+    let graph = network.graph();
     let paths = graph.toward(node("t-host-16"), |_| true).paths(&graph, node("t-host-1"), 100);
     let cores: BTreeSet<String> = paths.iter().map(|path| network.nodes[network.links[path[2].0].to.0].clone()).collect();
     assert_eq!(cores, BTreeSet::from(["t-core-1", "t-core-2", "t-core-3", "t-core-4"].map(str::to_owned)));

@@ -144,10 +144,16 @@ pub const LONGEST_PATH: usize = u16::MAX as usize;
 
 impl Network {
     /// The path of the least weight from one node to another; among equals the one whose links come first in [`Network::links`].
-    /// `None` if there is none, or if both nodes are the same. For many paths use [`Graph`].
+    /// `None` if there is none, or if both nodes are the same. For many paths use [`Network::graph`].
     pub fn shortest_path(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkId>> {
-        let graph = Graph::of(self);
+        let graph = self.graph();
         graph.toward(to, |_| true).path(&graph, from, Choice::First)
+    }
+
+    /// The ends and weights of the links.
+    pub fn graph(&self) -> Graph {
+        let weights = self.weights.iter().copied().chain(std::iter::repeat(1));
+        Graph::new(self.nodes.len(), self.links.iter().zip(weights).map(|(link, weight)| (link.from, link.to, weight)))
     }
 
     /// Checks everything that a simulation relies on.

@@ -3,11 +3,10 @@
 //! [`Graph::toward`] runs Dijkstra's algorithm once for a destination. The table that results holds, for every node, each link that begins a shortest
 //! path. A path is then found in time proportional to its length.
 //!
-//! **Choice by flow.** With [`Choice::Hash`] each node picks one of its next hops by a hash of the flow and of the node, so that all packets of a flow
+//! **Choice by flow.** With [`Choice::Hash`] each node picks one of its next hops by a hash of the flow and of the node. All packets of a flow
 //! take one path, and two nodes choose independently. [`flow_hash`] is stable: it depends on the name and the header of the flow only.
 
 use crate::id::{LinkId, NodeId};
-use crate::network::Network;
 use crate::random::stream_number;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -73,12 +72,6 @@ impl Graph {
         let (into, first_into) = sorted(|edge| edge.to);
         let (out_of, first_out_of) = sorted(|edge| edge.from);
         Graph { edges, into, first_into, out_of, first_out_of }
-    }
-
-    /// The graph of a network.
-    pub fn of(network: &Network) -> Graph {
-        let weights = network.weights.iter().copied().chain(std::iter::repeat(1));
-        Graph::new(network.nodes.len(), network.links.iter().zip(weights).map(|(link, weight)| (link.from, link.to, weight)))
     }
 
     /// The number of nodes.
