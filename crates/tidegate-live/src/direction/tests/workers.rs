@@ -33,7 +33,7 @@ const RATE: u64 = 100_000_000;
 fn shared(weights: &[u32], scheduler: SchedulerKind, packets: u32) -> PortSetup {
     let rate = Rate::new(RATE).unwrap();
     let rule = |class: usize| Rule { destination_port: Some(PortRange::one(1000 + class as u16)), ..Rule::default() };
-    let rules = (0..weights.len()).map(|class| ClassRules { name: format!("c{class}").into(), queues: 1, rules: vec![rule(class)] });
+    let rules = (0..weights.len()).map(|class| ClassRules { name: format!("c{class}"), queues: 1, rules: vec![rule(class)] });
     let parameters: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() }).collect();
     let buffer = BufferParameters { flows: weights.len(), packets: Some(packets), ..BufferParameters::default() };
     PortSetup {
