@@ -205,7 +205,7 @@ fn colour_notes(variant: &Variant, simulation: &Simulation) -> Vec<String> {
     let links = simulation.network.links.iter().zip(&simulation.policy_of_link);
     links
         .filter(|(link, _)| link.overhead() != Overhead::Aal5)
-        .flat_map(|(_, &policy)| variant.policies[policy].notes_of_one_worker())
+        .flat_map(|(_, &policy)| variant.policies[policy].notes_of_simulation())
         .collect()
 }
 

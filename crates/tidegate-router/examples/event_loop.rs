@@ -63,6 +63,7 @@ fn queue() -> u64 {
         cells: false,
         adapter: None,
         admission: None,
+        workers: None,
     };
     let source = Source::Poisson(Poisson { packets_per_second: 1000.0, length: LengthDistribution::Exponential { mean: 1000.0 } });
     let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);

@@ -2,8 +2,8 @@
 //! and of the reference. Rules about more than one value are in other files.
 
 use crate::choice::{
-    Admission, BucketName, BufferName, CodePointName, ConformanceName, DeadlineName, EarlyName, EqualPathsName, MarksName, NodeReading,
-    OutOfProfileName, PairsName, PolicerName, PresetName, ReadingName, SchedulerName, SharesName, StampingName, TinsName, ViolationName,
+    BucketName, BufferName, CodePointName, ConformanceName, EqualPathsName, NodeReading, PairsName, PolicerName, PresetName, ReadingName,
+    SchedulerName, TinsName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -22,6 +22,7 @@ mod direction;
 mod link;
 mod member;
 mod preset;
+mod scheduler;
 mod set;
 mod source;
 mod topology;
@@ -33,6 +34,7 @@ pub use direction::{Direction, PolicyName};
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable, ReorderTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use preset::{PlanTable, SiteTable, SubscriberTable};
+pub use scheduler::{DwcsTable, IntServTable, ProfileTable};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
 pub use topology::{TierTable, TopologyTable};
@@ -236,7 +238,7 @@ pub struct PolicyTable {
     #[schemars(extend("default" = "fifo"))]
     pub scheduler: Option<At<SchedulerName>>,
     /// The number of threads that carry the packets of the policy between two interfaces, each with some of the classes and groups directly below the
-    /// link. Nothing is guaranteed then; shares hold within 0.5 % while classes are backlogged. In a simulation and a replay one worker has the whole link.
+    /// link. Nothing is guaranteed then; shares hold within 0.5 % while classes are backlogged. A simulation models them; in a replay one worker has the whole link.
     #[schemars(extend("default" = 1, "examples" = [2]))]
     pub workers: Option<At<Whole<1, 256>>>,
     /// With several `workers`: how often the rates at which they send are set anew, from 10 us to 100 ms.
@@ -361,58 +363,6 @@ pub struct RuleTable {
     /// Exceptions: rules whose packets this one leaves to the rules behind it. They have no `not` themselves.
     #[schemars(extend("default" = "none", "examples" = [[{ "destination": "10.0.0.0/8" }, { "protocol": "tcp", "destination_port": 22 }]]))]
     pub not: Option<Box<Block<Vec<Block<RuleTable>>>>>,
-}
-
-/// Options of the scheduler `dwcs`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DwcsTable {
-    /// The event that a deadline refers to.
-    #[schemars(extend("default" = "complete"))]
-    pub deadline: Option<At<DeadlineName>>,
-    /// Whether there may be service ahead of its period.
-    #[schemars(extend("default" = "allow"))]
-    pub early: Option<At<EarlyName>>,
-    /// What windows and weights share out.
-    #[schemars(extend("default" = "bytes"))]
-    pub shares: Option<At<SharesName>>,
-    /// The reaction to a policy that asks for more windows and deadlines than can be kept.
-    #[schemars(extend("default" = "warn"))]
-    pub admission: Option<At<Admission>>,
-}
-
-/// Options of the scheduler `intserv`; `svc` has `stamp` only.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct IntServTable {
-    /// When a head is stamped later than the virtual finish of the packet before.
-    #[schemars(extend("default" = "keep"))]
-    pub stamp: Option<At<StampingName>>,
-    /// What a packet costs its flow that leaves before its virtual start.
-    #[schemars(extend("default" = "refund"))]
-    pub out_of_profile: Option<At<OutOfProfileName>>,
-    /// Which packets leave marked.
-    #[schemars(extend("default" = "early"))]
-    pub marks: Option<At<MarksName>>,
-    /// The packets out of profile that leave for every `best_effort_weight` packets of best effort, while both wait. With 0 they wait for
-    /// their virtual start.
-    #[schemars(extend("default" = 1))]
-    pub out_of_profile_weight: Option<At<Whole<0, 1_073_741_824>>>,
-    /// The packets of best effort that leave for every `out_of_profile_weight` packets out of profile, while both wait.
-    #[schemars(extend("default" = 1))]
-    pub best_effort_weight: Option<At<Whole<1, 1_073_741_824>>>,
-}
-
-/// The traffic that a flow of `intserv` has declared: a token bucket, in bytes on the wire.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileTable {
-    /// The rate of its tokens.
-    #[schemars(extend("examples" = ["1 Mbit/s"]))]
-    pub rate: At<Rate>,
-    /// Its depth: the declared burst, and what jitter on the way may add.
-    #[schemars(extend("examples" = ["20 kB"]))]
-    pub burst: At<Bytes>,
 }
 
 /// The contract that arriving packets are held to, or under `tag` those that set out. Rates and bursts count bytes on the wire, overhead included.

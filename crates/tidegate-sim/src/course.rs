@@ -67,6 +67,9 @@ impl Course {
                         classes[*link].push(name);
                     }
                 }
+                if present.links[*link].workers.is_some() {
+                    return Err(refused(&present, *link, "several workers keep the port that they started with", "one worker"));
+                }
                 if present.links[*link].cells || present.links[*link].adapter.is_some() {
                     return Err(refused(&present, *link, "it carries cells", "a port for packets"));
                 }

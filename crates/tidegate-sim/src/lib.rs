@@ -59,7 +59,7 @@
 //! };
 //! let propagation = Duration::from_milliseconds(5);
 //! let impairment = Impairment::default();
-//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None, admission: None };
+//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None, admission: None, workers: None };
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr(Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false });
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
@@ -105,7 +105,7 @@ pub use error::{Problem, SimulationError, Subject};
 pub use experiment::Experiment;
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
-pub use network::{FlowSpec, Impairment, Link, Network};
+pub use network::{FlowSpec, Impairment, Link, Network, Workers};
 pub use route::reversed;
 pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};

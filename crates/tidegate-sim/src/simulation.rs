@@ -9,6 +9,7 @@
 //! | [`signalling`] | calls that are set up and released |
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
+//! | [`workers`] | the port of a link that several workers share |
 //! | [`tracing`] | the steps of packets, where they are traced |
 //! | [`accounting`] | the checks at the end |
 //!
@@ -51,6 +52,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod tracing;
+mod workers;
 
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
@@ -100,6 +102,7 @@ impl<'a> Simulation<'a> {
         let admission = AdmittingPorts::of(network);
         let mut plane =
             DataPlane { agenda, links, driven, flights, late_links, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
+        plane.start_exchanges();
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
         Simulation { network, course, replication, warm_up, end, plane, sources, connections, signalling, changes: Vec::new() }
     }

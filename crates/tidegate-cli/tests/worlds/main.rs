@@ -369,6 +369,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             cells: false,
             adapter: None,
             admission: None,
+            workers: None,
         }],
         flows: decided.iter().enumerate().map(flow).collect(),
         ..Network::default()

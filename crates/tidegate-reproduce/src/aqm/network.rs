@@ -133,7 +133,18 @@ impl Case {
         let mut nodes = vec!["entrance".to_owned(), "exit".to_owned()];
         let link = |name: String, from, to, milliseconds, port| {
             let propagation = Duration::from_milliseconds(milliseconds);
-            Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
+            Link {
+                name,
+                from,
+                to,
+                propagation,
+                port,
+                impairment: Impairment::default(),
+                cells: false,
+                adapter: None,
+                admission: None,
+                workers: None,
+            }
         };
         let mut links = vec![link("bottleneck".into(), entrance, exit, 0, self.discipline.port(megabits(self.rate)))];
         let headers = self.discipline.headers(self.senders.len() + self.streams.len());

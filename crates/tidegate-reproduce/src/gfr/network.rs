@@ -287,7 +287,18 @@ impl Case {
         let mut nodes = vec!["switch 1".to_owned(), "switch 2".to_owned()];
         let link = |name: String, from, to, milliseconds: f64, port: PortSetup, cells| {
             let propagation = Duration::from_picoseconds((milliseconds * 1e9) as u64);
-            Link { name, from, to, propagation, port, impairment: Impairment::default(), cells, adapter: None, admission: None }
+            Link {
+                name,
+                from,
+                to,
+                propagation,
+                port,
+                impairment: Impairment::default(),
+                cells,
+                adapter: None,
+                admission: None,
+                workers: None,
+            }
         };
         let mut links = vec![
             link("bottleneck".into(), first, second, 0.0, self.bottleneck(), true),

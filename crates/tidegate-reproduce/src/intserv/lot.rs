@@ -326,7 +326,18 @@ impl Case {
 }
 
 pub(super) fn link(name: String, from: NodeId, to: NodeId, propagation: Duration, port: PortSetup) -> Link {
-    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
+    Link {
+        name,
+        from,
+        to,
+        propagation,
+        port,
+        impairment: Impairment::default(),
+        cells: false,
+        adapter: None,
+        admission: None,
+        workers: None,
+    }
 }
 
 /// A port without losses.

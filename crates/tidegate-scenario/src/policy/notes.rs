@@ -27,6 +27,20 @@ impl Policy {
         notes
     }
 
+    /// Notes for the results of a simulation, which models several workers.
+    pub fn notes_of_simulation(&self) -> Vec<String> {
+        let mut notes = self.notes();
+        notes.extend(self.workers.as_ref().map(|workers| {
+            format!(
+                "Policy {}: {} workers share the link, whose rates are set anew every {}. A packet is on the link when its worker has sent it at its rate.",
+                self.name,
+                workers.count,
+                print_duration(workers.exchange_every)
+            )
+        }));
+        notes
+    }
+
     /// Notes for results: the classes whose colours change nothing on the wire.
     pub fn notes(&self) -> Vec<String> {
         let inside = self.classes.iter().filter(|class| class.keeps_marks_inside());

@@ -45,6 +45,7 @@ fn held_or_lost(state: &LinkState) -> Volume {
         LinkPort::Driven(port) => match &port.kind {
             // The port counts cells; `lost` counts the packets of which one was dropped.
             PortKind::Cells(cells) => cells.inside + port.lost,
+            PortKind::Workers(workers) => queued + dropped() + port.lost + workers.under_way(),
             PortKind::Packets { .. } | PortKind::Adapter(_) => queued + dropped() + port.lost,
         },
     }

@@ -10,6 +10,7 @@ use super::flights::{Flights, Flying};
 use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
 use super::packet::{InFlight, InTransit, PacketMeta};
+use super::workers::{EndedTransmission, WorkersPort};
 use crate::cells::{Departure, Fate, Train};
 use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
@@ -38,7 +39,7 @@ pub(super) struct DataPlane<'a> {
     pub admission: Option<AdmittingPorts>,
 }
 
-impl DataPlane<'_> {
+impl<'a> DataPlane<'a> {
     #[inline]
     fn hop(&self, cursor: u32) -> Hop {
         self.flows.routes.hops[cursor as usize]
@@ -117,6 +118,15 @@ impl DataPlane<'_> {
                     self.agenda.set_port(port.slot, *busy_until);
                 }
             }
+            PortKind::Workers(workers) => {
+                if packet.meta.mark_if_congested(workers.backlog(), rest.mark_above) {
+                    watch.flows.trace_mark(now, &packet);
+                    watch.meter.ce_marked(watch.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
+                }
+                let (queue, key) = watch.flows.routes.queue_and_key(hop, packet.meta.ecn(), packet.length);
+                workers.arrive(now, packet.at_port(now, queue), key, &mut watch);
+                self.serve_workers(now, link);
+            }
             PortKind::Cells(_) => {
                 let pace = rest.pace;
                 self.arrive_as_cells(now, pace, packet);
@@ -194,6 +204,7 @@ impl DataPlane<'_> {
                 Next::Idle => NEVER,
             },
             PortKind::Cells(_) => return self.serve_cells(link, slot),
+            PortKind::Workers(_) => return self.serve_workers(now, link),
             PortKind::Adapter(adapter) => {
                 let cell = adapter.send(&mut driven.loss, &mut watch);
                 self.agenda.set_port(slot, adapter.next());
@@ -201,6 +212,41 @@ impl DataPlane<'_> {
             }
         };
         self.agenda.update_port(slot, wake);
+    }
+
+    /// Something happens at one of the workers that share a link: transmissions end, then rates are set anew, then others start.
+    fn serve_workers(&mut self, now: u64, link: usize) {
+        let mut number = 0;
+        while let Some((workers, _)) = self.workers(link).filter(|(workers, _)| number < workers.workers()) {
+            if let Some(EndedTransmission { packet, came, start }) = workers.departed(now, number) {
+                self.transmit(link, came, packet, start, now);
+            }
+            number += 1;
+        }
+        let Some((workers, mut watch)) = self.workers(link) else { return };
+        workers.exchange(now);
+        (0..workers.workers()).for_each(|number| workers.poll(now, number, &mut watch));
+        let next = workers.next();
+        if let LinkPort::Driven(port) = &self.links[link].port {
+            self.agenda.update_port(port.slot, next);
+        }
+    }
+
+    /// The first exchange of every link that several workers share is due after its interval.
+    pub(super) fn start_exchanges(&mut self) {
+        for link in &self.links {
+            let LinkPort::Driven(port) = &link.port else { continue };
+            if let PortKind::Workers(workers) = &port.kind {
+                self.agenda.set_port(port.slot, workers.next());
+            }
+        }
+    }
+
+    /// The workers that share a link, and what observes them.
+    fn workers(&mut self, link: usize) -> Option<(&mut WorkersPort, PortWatch<'_, 'a>)> {
+        let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[link] else { return None };
+        let PortKind::Workers(workers) = &mut driven.kind else { return None };
+        Some((workers, PortWatch { meter: &mut rest.meter, flows: &mut self.flows }))
     }
 
     /// A change of a port may let a packet leave sooner.

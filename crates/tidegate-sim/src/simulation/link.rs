@@ -6,6 +6,7 @@
 use super::adapter::AdapterLink;
 use super::flights::Flying;
 use super::packet::PacketMeta;
+use super::workers::WorkersPort;
 use crate::cells::CellPort;
 use crate::course::Course;
 use crate::experiment::Experiment;
@@ -92,6 +93,8 @@ pub(super) enum PortKind {
     Cells(CellPort<PacketMeta>),
     /// Frames at an ATM adapter.
     Adapter(AdapterLink),
+    /// Packets at several workers.
+    Workers(WorkersPort),
 }
 
 /// The links of a network, and those whose ports have events, in the order of their slots.
@@ -110,7 +113,13 @@ pub(super) fn build(
     let links = network.links.iter().enumerate().map(|(index, link)| {
         let impairment = &link.impairment;
         let is_sound = impairment.loss.is_none() && impairment.rates.is_none() && impairment.disturbance.is_none();
-        let is_plain = !is_traced && !link.cells && link.adapter.is_none() && is_sound && !is_watched[index] && !course.changes(index);
+        let is_plain = !is_traced
+            && !link.cells
+            && link.adapter.is_none()
+            && link.workers.is_none()
+            && is_sound
+            && !is_watched[index]
+            && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
             || {
@@ -192,6 +201,9 @@ impl PortKind {
         if link.cells {
             return PortKind::Cells(CellPort::new(link.port.clone(), mark_above));
         }
+        if let Some(workers) = WorkersPort::of(link, seed) {
+            return PortKind::Workers(workers);
+        }
         match AdapterLink::of(link) {
             Some(adapter) => PortKind::Adapter(adapter),
             None => {
@@ -218,8 +230,10 @@ impl LinkState {
         let (counters, queued) = self.accounts();
         self.rest.meter.restart(now, &counters, queued);
         let LinkPort::Driven(port) = &mut self.port else { return };
-        if let PortKind::Adapter(adapter) = &mut port.kind {
-            adapter.restart();
+        match &mut port.kind {
+            PortKind::Adapter(adapter) => adapter.restart(),
+            PortKind::Workers(workers) => workers.restart(),
+            PortKind::Packets { .. } | PortKind::Cells(_) => {}
         }
         if let Some(disturbed) = &mut port.disturbance {
             disturbed.before = (disturbed.late, disturbed.duplicated);
@@ -238,6 +252,7 @@ impl LinkState {
                 PortKind::Packets { port, .. } => of(port),
                 PortKind::Cells(cells) => of(cells.port()),
                 PortKind::Adapter(adapter) => adapter.accounts(),
+                PortKind::Workers(workers) => workers.accounts(),
             },
         }
     }
@@ -249,7 +264,7 @@ impl LinkState {
             LinkPort::Driven(driven) => match &driven.kind {
                 PortKind::Packets { port, .. } => port.occupancy().flow_packets(queue) > 0,
                 // Of several queues of cells no one says alone what is under way.
-                PortKind::Cells(_) | PortKind::Adapter(_) => self.accounts().1.packets > 0,
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) => self.accounts().1.packets > 0,
             },
         };
         (!waits).then_some(now + self.rest.longest_transmission)
@@ -265,7 +280,9 @@ impl LinkState {
                     let waits = queues.into_iter().any(|queue| port.occupancy().flow_packets(queue) > 0);
                     (waits, (*busy_until).max(now))
                 }
-                PortKind::Cells(_) | PortKind::Adapter(_) => (self.accounts().1.packets > 0, now + self.rest.longest_transmission),
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) => {
+                    (self.accounts().1.packets > 0, now + self.rest.longest_transmission)
+                }
             },
         };
         match () {
@@ -293,10 +310,15 @@ impl LinkState {
 
     pub(super) fn finish(self, end: u64) -> PortStatistics {
         let (counters, queued) = self.accounts();
-        let statistics = self.rest.meter.finish(end, &counters, queued);
+        let start = self.rest.meter.start();
+        let mut statistics = self.rest.meter.finish(end, &counters, queued);
         let LinkPort::Driven(driven) = self.port else { return statistics };
         let cells = match driven.kind {
             PortKind::Adapter(adapter) => adapter.records(),
+            PortKind::Workers(workers) => {
+                statistics.utilisation = workers.utilisation(end - start);
+                Vec::new()
+            }
             PortKind::Packets { .. } | PortKind::Cells(_) => Vec::new(),
         };
         let disturbed = driven.disturbance.as_ref().map(|link| (link.late - link.before.0, link.duplicated - link.before.1));

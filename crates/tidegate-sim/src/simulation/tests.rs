@@ -40,6 +40,7 @@ fn overloaded() -> Network {
         cells: false,
         adapter: None,
         admission: None,
+        workers: None,
     };
     let source = Source::Cbr(Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false });
     let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);

@@ -89,6 +89,8 @@ impl ClassStatistics {
 /// Measures a port.
 #[derive(Clone, Debug)]
 pub(crate) struct PortMeter {
+    /// The bytes queued at the other workers of the link, while one of several is asked.
+    pub(crate) elsewhere: u64,
     backlog: u64,
     greatest_backlog: u64,
     class_of: Vec<u32>,
@@ -110,6 +112,7 @@ impl PortMeter {
     pub(crate) fn new(classifier: &Classifier, classes: usize, sample_interval: u64) -> PortMeter {
         let class = ClassStatistics::new(TimeWeighted::new(sample_interval));
         PortMeter {
+            elsewhere: 0,
             backlog: 0,
             greatest_backlog: 0,
             class_of: (0..classifier.flows()).map(|flow| classifier.class_of(Flow(flow as u32)) as u32).collect(),
@@ -231,6 +234,11 @@ impl PortMeter {
         }
     }
 
+    /// The end of the warm-up.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
     pub(crate) fn restart(&mut self, now: u64, counters: &Counters, backlog: Volume) {
         self.start = now;
         self.before = *counters;
@@ -297,7 +305,7 @@ impl<P> Observer<P> for PortMeter {
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<P>, reason: DropReason, occupancy: &Occupancy) {
-        self.dropped(now.picoseconds(), packet.flow, packet.length, packet.colour, reason, occupancy.bytes());
+        self.dropped(now.picoseconds(), packet.flow, packet.length, packet.colour, reason, self.elsewhere + occupancy.bytes());
     }
 
     #[inline]

@@ -72,7 +72,18 @@ pub fn fifo(bits_per_second: u64, packet_limit: u32) -> PortSetup {
 
 pub fn link(name: &str, from: usize, to: usize, propagation: Duration, port: PortSetup) -> Link {
     let (name, from, to) = (name.into(), NodeId(from), NodeId(to));
-    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
+    Link {
+        name,
+        from,
+        to,
+        propagation,
+        port,
+        impairment: Impairment::default(),
+        cells: false,
+        adapter: None,
+        admission: None,
+        workers: None,
+    }
 }
 
 pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {
