@@ -92,7 +92,7 @@ fn tests() -> Result<(), Failure> {
     let beside = std::thread::spawn(move || captured(cargo().args(together).arg("--no-fail-fast").args(named(&waiting))));
     let mut patient = Command::new("nice");
     patient.current_dir(root()).args(["-n", "10"]).arg(cargo().get_program()).args(together);
-    let outcomes = [succeed(patient.args(targets)), succeed(cargo().args(["test", "--workspace", "--doc"]))];
+    let outcomes = [succeed(patient.arg("--no-fail-fast").args(targets)), succeed(cargo().args(["test", "--workspace", "--doc"]))];
     let (text, outcome) = beside.join().expect("it does not panic");
     println!("{text}");
     // All three have run, so that one run shows everything that is wrong.

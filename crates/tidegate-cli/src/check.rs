@@ -57,8 +57,8 @@ pub enum FileKind {
 /// Runs `tidegate schema`.
 pub fn print_schema(kind: FileKind) -> Result<ExitCode, Failure> {
     let schema = match kind {
-        FileKind::Scenario => tidegate_scenario::schema(),
-        FileKind::Machine => tidegate_scenario::machine::schema(),
+        FileKind::Scenario => tidegate_scenario::editor_schema(),
+        FileKind::Machine => tidegate_scenario::machine::schema().clone(),
     };
     print(&format!("{schema:#}"))?;
     Ok(ExitCode::SUCCESS)

@@ -28,7 +28,7 @@ fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 /// The JSON Schema of scenario and policy files, as JSON.
 #[pyfunction]
 fn schema_json() -> String {
-    tidegate_scenario::schema().to_string()
+    tidegate_scenario::editor_schema().to_string()
 }
 
 /// What Python imports.

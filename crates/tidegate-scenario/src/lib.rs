@@ -128,7 +128,7 @@ pub use partition::{Buffer, Owner, Partition};
 pub use policy::Policy;
 pub use promise::Promise;
 pub use scenario::{Scenario, Variant, gather, load, load_policies, parse_policies, parse_str, parse_text, read_policies};
-pub use schema::schema;
+pub use schema::{editor_schema, schema};
 pub use simulation::Simulation;
 pub use text::matches_pattern;
 pub use value::Percentile;

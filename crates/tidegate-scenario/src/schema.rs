@@ -7,7 +7,29 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// The JSON Schema (draft 2020-12) for editors. Keys that begin with `x-` are for the reference and the loader.
+/// The schema for editors, which see files as they are written: in place of a value there may be a text with a hole, which a loop or a template fills.
+pub fn editor_schema() -> Value {
+    let mut schema = schema().clone();
+    allow_holes(&mut schema);
+    schema
+}
+
+/// Allows a text with a hole wherever there is a value.
+fn allow_holes(schema: &mut Value) {
+    match schema {
+        Value::Object(object) if object.contains_key(LEAF) => {
+            let keys: Vec<String> = object.keys().filter(|key| !DESCRIBING.contains(&key.as_str())).cloned().collect();
+            let value: serde_json::Map<_, _> = keys.into_iter().filter_map(|key| object.remove_entry(&key)).collect();
+            let hole = serde_json::json!({ "type": "string", "pattern": "\\{[^{}]+\\}" });
+            object.insert("anyOf".to_owned(), serde_json::json!([value, hole]));
+        }
+        Value::Object(object) => object.values_mut().for_each(allow_holes),
+        Value::Array(values) => values.iter_mut().for_each(allow_holes),
+        _ => {}
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of files whose loops and templates are filled. Keys that begin with `x-` are for the reference and the loader.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_scenario::promise::Measured;
-use tidegate_scenario::{Scenario, Simulation, load, parse_str, schema};
+use tidegate_scenario::{Scenario, Simulation, editor_schema, load, parse_str};
 use tidegate_sim::{Control, Outcome, Source, run};
 
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -37,7 +37,7 @@ fn there_are_scenarios_and_they_begin_with_a_comment() {
 
 #[test]
 fn every_scenario_is_valid_by_the_schema() {
-    let validator = jsonschema::validator_for(schema()).unwrap();
+    let validator = jsonschema::validator_for(&editor_schema()).unwrap();
     for path in files("").iter().chain(&files("policies")) {
         let errors: Vec<String> =
             validator.iter_errors(&as_json(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -47,7 +47,7 @@ fn every_scenario_is_valid_by_the_schema() {
 
 #[test]
 fn what_is_wrong_in_form_is_invalid_by_the_schema() {
-    let validator = jsonschema::validator_for(schema()).unwrap();
+    let validator = jsonschema::validator_for(&editor_schema()).unwrap();
     let wrong = [
         "double-brackets",
         "dscp-out-of-range",
