@@ -203,8 +203,18 @@ fn bytes(number: f64) -> Cell {
 pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
     let (flows, connections, colours) = (flows(run, limit), connections(run, limit), colours(run, limit));
     let bounds = bounds(run, limit);
-    let tables =
-        [flows, bounds, calls(run), refusals(run), connections, colours, ports(run), classes(run, limit), cells(run), drops(run, limit)];
+    let tables = [
+        flows,
+        bounds,
+        calls(run),
+        refusals(run),
+        connections,
+        colours,
+        ports(run, limit),
+        classes(run, limit),
+        cells(run, limit),
+        drops(run, limit),
+    ];
     tables.into_iter().flatten()
 }
 
@@ -400,14 +410,15 @@ fn amount(number: u64, unit: &str) -> Cell {
 }
 
 /// The ports of a run; `None` if it has none.
-fn ports(run: &Run) -> Option<Grid> {
+fn ports(run: &Run, limit: usize) -> Option<Grid> {
     let mut columns = Columns::<&PortResult>::new("port", |port| &port.name);
     columns.add(number_column("rate"), |port| Cell::plain(quantity::rate(port.rate_bps as f64)));
     columns.add_volumes(|port| [port.offered, port.sent, total(&port.drops), port.queued]);
     columns.add(number_column("utilisation"), |port| Cell::estimate(ratio_estimate(port.utilisation)));
     columns.add(unless_narrow(number_column("mean queue")), |port| bytes(port.occupancy_mean_bytes));
     columns.add(number_column("max queue"), |port| bytes(port.occupancy_max_bytes as f64));
-    columns.grid("ports", 0, &run.ports)
+    let (left_out, rows) = greatest(run.ports.iter().collect(), limit, |port| (port.utilisation.mean * 1e9) as u64);
+    columns.grid("ports", left_out, rows)
 }
 
 /// A class and its port.
@@ -426,7 +437,7 @@ fn columns_of_classes<'a>() -> Columns<'a, Owned<'a>> {
 }
 
 /// The cells of all classes at the ports of ATM adapters; `None` if there are none.
-fn cells(run: &Run) -> Option<Grid> {
+fn cells(run: &Run, limit: usize) -> Option<Grid> {
     let mut columns = columns_of_classes();
     let of =
         |figure: fn(CellResult) -> u64| move |(_, class): &Owned<'_>| class.cells.map_or_else(Cell::nothing, |cells| count(figure(cells)));
@@ -435,7 +446,9 @@ fn cells(run: &Run) -> Option<Grid> {
     columns.add(number_column("nonconforming"), of(|cells| cells.nonconforming));
     columns.add(number_column("underruns"), of(|cells| cells.underruns));
     columns.add(number_column("transfers"), of(|cells| cells.transfers));
-    columns.grid("cells", 0, of_classes(run).filter(|(_, class)| class.cells.is_some()))
+    let rows = of_classes(run).filter(|(_, class)| class.cells.is_some()).collect();
+    let (left_out, rows) = greatest(rows, limit, |(_, class)| class.offered.bytes);
+    columns.grid("cells", left_out, rows)
 }
 
 /// The classes of all ports of a run; `None` if there are none.

@@ -214,6 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn the_ports_with_the_most_load_of_many_are_shown_in_their_order() {
+        let mut report = sample_report();
+        let template = report.runs[0].ports[0].clone();
+        report.runs[0].ports = (0..1000)
+            .map(|index| {
+                let mut port = template.clone();
+                port.name = format!("link {index}");
+                port.utilisation.mean = if index % 100 == 7 { 0.9 } else { f64::from(index) / 10_000.0 };
+                port.classes.clear();
+                port
+            })
+            .collect();
+        let text = terminal(&report, TerminalOptions::default());
+        assert!(text.contains("– 960 more ports"), "{text}");
+        let places = [7, 107, 907, 999].map(|index| text.find(&format!("link {index} ")).expect("it is shown"));
+        assert!(places.is_sorted() && !text.contains("link 500 "), "{text}");
+    }
+
+    #[test]
     fn the_busiest_of_many_classes_are_shown_in_their_order() {
         let mut report = sample_report();
         let port = &mut report.runs[0].ports[0];

@@ -8,7 +8,7 @@ fn every_row_has_a_cell_for_every_column() {
     let report = sample_report();
     let mut grids = vec![promises(&report).unwrap()];
     for run in &report.runs {
-        grids.extend([flows(run, 50), ports(run), classes(run, 50), drops(run, 50)].into_iter().flatten());
+        grids.extend([flows(run, 50), ports(run, 50), classes(run, 50), drops(run, 50)].into_iter().flatten());
     }
     assert!(grids.len() >= 8);
     for grid in grids {
