@@ -3,7 +3,7 @@
 //! | command | does |
 //! |---|---|
 //! | `send INTERFACE LENGTH RATE SECONDS` | sends UDP frames of LENGTH bytes, RATE a second or as many as it can with 0; prints the frames that the kernel took and the nanoseconds of processor time |
-//! | `feed INTERFACE LENGTH PORTS SECONDS` | sends frames from and to these UDP ports (FROM:TO) as fast as others let it: it gives way to what carries them; prints the frames |
+//! | `feed INTERFACE LENGTH PORTS RATE SECONDS` | sends frames from and to these UDP ports (FROM:TO), RATE a second, and sleeps between bursts: it shares its core with what carries them; prints the frames that the kernel took |
 //! | `measure INTERFACE SECONDS` | prints the delays of frames that the sender has stamped: 50 %, 99 % and the number, in nanoseconds |
 //! | `forward A B` | carries frames from A to B with recvmmsg and sendmmsg, until it is ended |
 //!
@@ -19,6 +19,8 @@ use std::{io, mem, ptr};
 
 /// The most frames per system call.
 const BATCH: usize = 64;
+/// Frames that `feed` sends between two sleeps.
+const FEED_BURST: usize = 32;
 /// The longest time between calls of the sender at a given rate, which makes batches short where it is low.
 const PACE: f64 = 20e-6;
 /// Where a stamp begins: behind the headers of Ethernet, IPv4 and UDP. A mark comes before the time.
@@ -33,8 +35,10 @@ fn main() -> ExitCode {
             (Ok(length), Ok(rate), Ok(seconds)) if (60..=1514).contains(&length) => send(interface, length, rate, seconds),
             _ => return usage(),
         },
-        ["feed", interface, length, ports, seconds] => match (length.parse(), read_ports(ports), seconds.parse()) {
-            (Ok(length), Some(ports), Ok(seconds)) if (60..=1514).contains(&length) => feed(interface, length, ports, seconds),
+        ["feed", interface, length, ports, rate, seconds] => match (length.parse(), read_ports(ports), rate.parse(), seconds.parse()) {
+            (Ok(length), Some(ports), Ok(rate), Ok(seconds)) if (60..=1514).contains(&length) && rate > 0.0 => {
+                feed(interface, length, ports, rate, seconds)
+            }
             _ => return usage(),
         },
         ["measure", interface, seconds] => match seconds.parse() {
@@ -55,7 +59,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: live_load send INTERFACE LENGTH(60 to 1514) RATE SECONDS | feed INTERFACE LENGTH FROM:TO SECONDS | measure INTERFACE SECONDS | forward A B"
+        "usage: live_load send INTERFACE LENGTH(60 to 1514) RATE SECONDS | feed INTERFACE LENGTH FROM:TO RATE SECONDS | measure INTERFACE SECONDS | forward A B"
     );
     ExitCode::from(2)
 }
@@ -176,17 +180,25 @@ fn read_ports(text: &str) -> Option<[u16; 2]> {
     Some([from.parse().ok()?, to.parse().ok()?])
 }
 
-fn feed(interface: &str, length: usize, [from, to]: [u16; 2], seconds: f64) -> io::Result<()> {
+fn feed(interface: &str, length: usize, [from, to]: [u16; 2], rate: f64, seconds: f64) -> io::Result<()> {
     let socket = socket(interface, false)?;
     let mut frame = frame(length);
     frame[34..36].copy_from_slice(&from.to_be_bytes());
     frame[36..38].copy_from_slice(&to.to_be_bytes());
+    // A burst is not interrupted by what carries it, as one that a card takes from a wire.
+    run_first();
     let (start, mut sent) = (Instant::now(), 0_u64);
-    while start.elapsed().as_secs_f64() < seconds {
-        for _ in 0..BATCH {
+    let all = (rate * seconds) as u64;
+    for burst in (0..all).step_by(FEED_BURST) {
+        std::thread::sleep(Duration::from_secs_f64(burst as f64 / rate).saturating_sub(start.elapsed()));
+        for _ in burst..all.min(burst + FEED_BURST as u64) {
             // SAFETY: the frame lives for the call.
             let answer = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT) };
             sent += u64::from(answer > 0);
+        }
+        // It cannot keep up: what is left would only make the trial longer.
+        if start.elapsed().as_secs_f64() > 1.1 * seconds {
+            break;
         }
     }
     println!("{sent}");

@@ -1,12 +1,14 @@
-//! Two workers against one, each fed by a sender on its own core: the frames per second that arrive.
+//! Two workers against one, each fed by a sender on its own core: the greatest rate without loss.
 //!
-//! A sender gives way to the worker on its core, so that a core is shared by sending, receiving, carrying and the far host. One worker and its sender have
-//! core 0; of two, each has a core. Flows are chosen that the kernel gives to the worker of their class.
+//! A core is shared by sending, receiving, carrying and the far host. One worker and its sender have core 0; of two, each has a core. Flows are chosen that the
+//! kernel gives to the worker of their class.
 
-use super::{Contestant, Place, Running};
+use super::{Contestant, HALVINGS, LOSS_LIMIT, Place, Running};
 use crate::failure::Failure;
 use std::fs;
 use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// One class per worker, by destination port.
 const POLICY: &str = r#"[policy.two]
@@ -22,11 +24,14 @@ const PORTS: [u16; 2] = [5001, 5002];
 /// The source ports that are tried for each class.
 const TRIED: std::ops::Range<u16> = 4000..4032;
 
+/// More frames per second than a core can send and carry.
+const MOST: f64 = 1e6;
+
 impl Place {
     /// Measures and prints the rows.
     pub(super) fn measure_workers(&self, (lengths, rounds, seconds): (&[u32], u32, f64)) -> Result<(), Failure> {
         println!(
-            "{:<24}{:>12}{:>12}{:>10}   kframes/s that arrive, medians of {rounds} turns",
+            "{:<24}{:>12}{:>12}{:>10}   kframes/s without loss, medians of {rounds} turns",
             "each feeding itself", "one worker", "two", "ratio"
         );
         for &length in lengths {
@@ -45,20 +50,39 @@ impl Place {
         Ok(())
     }
 
-    /// The frames per second that this many workers carry.
+    /// The most frames per second that this many workers carry without loss, each as many as the others, found by halves.
     fn rate_of_workers(&self, workers: usize, length: u32, seconds: f64) -> Result<f64, Failure> {
         let policy = POLICY.replace("scheduler", &format!("workers = {workers}\nscheduler"));
         fs::write(&self.policy, policy).map_err(Failure::cannot("write", &self.policy))?;
         let cores = ["0", "0,1"][workers - 1];
         let running = self.start_on(Contestant::Ours("--io packet"), cores)?;
         let sources = (0..workers).map(|worker| self.source(&running, workers, worker)).collect::<Result<Vec<u16>, _>>()?;
-        let before = self.arrived()?;
-        let feeders: Vec<Child> =
-            sources.iter().enumerate().map(|(core, &from)| self.feed(core, length, from, seconds)).collect::<Result<_, _>>()?;
-        for mut feeder in feeders {
-            feeder.wait().map_err(|error| Failure::Environment(error.to_string()))?;
+        let (mut low, mut high) = (0.0, MOST);
+        for _ in 0..HALVINGS + 2 {
+            let rate = f64::midpoint(low, high);
+            // Other work on the machine spoils a trial now and then.
+            let is_free = self.is_carried(&sources, length, rate, seconds)? || self.is_carried(&sources, length, rate, seconds)?;
+            *if is_free { &mut low } else { &mut high } = rate;
         }
-        Ok((self.arrived()? - before) as f64 / seconds)
+        Ok(low * workers as f64)
+    }
+
+    /// True if senders on their cores keep this rate each, and what they send arrives.
+    fn is_carried(&self, sources: &[u16], length: u32, rate: f64, seconds: f64) -> Result<bool, Failure> {
+        let before = self.arrived()?;
+        let feeders =
+            sources.iter().enumerate().map(|(core, &from)| self.feed(core, length, from, rate, seconds)).collect::<Result<Vec<_>, _>>()?;
+        let mut is_kept = true;
+        let mut sent = 0;
+        for feeder in feeders {
+            let answer = feeder.wait_with_output().map_err(|error| Failure::Environment(error.to_string()))?;
+            let frames: u64 = String::from_utf8_lossy(&answer.stdout).trim().parse().unwrap_or(0);
+            is_kept &= frames as f64 >= 0.999 * rate * seconds;
+            sent += frames;
+        }
+        thread::sleep(Duration::from_millis(60));
+        let arrived = self.arrived()? - before;
+        Ok(is_kept && sent.saturating_sub(arrived) as f64 <= LOSS_LIMIT * sent as f64)
     }
 
     /// A source port whose packets come to the worker of their class.
@@ -68,7 +92,7 @@ impl Place {
         }
         for from in TRIED {
             let before = [0, 1].map(|other| running.thread_time(&format!("tidegate-0.{other}")));
-            self.feed(worker, 60, from, 0.05)?.wait().map_err(|error| Failure::Environment(error.to_string()))?;
+            self.feed(worker, 60, from, 1e5, 0.05)?.wait_with_output().map_err(|error| Failure::Environment(error.to_string()))?;
             let after = [0, 1].map(|other| running.thread_time(&format!("tidegate-0.{other}")));
             let [own, other] = [worker, 1 - worker].map(|number| after[number].saturating_sub(before[number]));
             // The class of the first port is assigned first, to the first worker.
@@ -79,10 +103,10 @@ impl Place {
         Err(Failure::Check(format!("no flow of {TRIED:?} comes to worker {worker} alone")))
     }
 
-    fn feed(&self, core: usize, length: u32, from: u16, seconds: f64) -> Result<Child, Failure> {
+    fn feed(&self, core: usize, length: u32, from: u16, rate: f64, seconds: f64) -> Result<Child, Failure> {
         let to = PORTS[core];
-        let line = format!("taskset -c {core} {} feed ba {length} {from}:{to} {seconds}", self.load.display());
-        let child = self.command("a", &line).stdout(Stdio::null()).spawn();
+        let line = format!("taskset -c {core} {} feed ba {length} {from}:{to} {rate} {seconds}", self.load.display());
+        let child = self.command("a", &line).stdout(Stdio::piped()).spawn();
         child.map_err(|error| Failure::Environment(format!("cannot start `{line}`: {error}")))
     }
 }
