@@ -17,7 +17,7 @@ use tidegate_bounds::quantity::NoBound;
 use tidegate_bounds::service as calculus;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Rule};
-use tidegate_core::port::{PortSetup, Volume};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{AnyBufferManager, BufferKind, PartitionSpec, SchedulerKind};
 use tidegate_core::remark::Remarks;
 use tidegate_core::scheduler::{FlowParameters, ServiceClass, Setup};
@@ -417,8 +417,7 @@ impl Results {
         self.reordered.push(promised.iter().map(|(_, flow)| flow.reordered as f64).sum());
         self.idle.push(100.0 * (1.0 - run.ports[LINKS - 1].utilisation));
         let wasted = |(role, flow): (&Role, &FlowStatistics)| -> u64 {
-            let bytes = |dropped: &[Volume]| dropped.iter().map(|volume| volume.bytes).sum::<u64>();
-            flow.dropped.iter().map(|(link, dropped)| (link.0 - role.entry) as u64 * bytes(dropped)).sum()
+            flow.dropped.iter().map(|(link, _, dropped)| (link.0 - role.entry) as u64 * dropped.bytes).sum()
         };
         self.wasted.push(flows(&|_| true).into_iter().map(wasted).sum::<u64>() as f64 / whole);
         let delivered = |of: &dyn Fn(&Role) -> bool| flows(of).iter().map(|(_, flow)| flow.delivered.bytes as f64).sum::<f64>() / whole;

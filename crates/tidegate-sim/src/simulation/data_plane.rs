@@ -483,6 +483,6 @@ impl<'a> DataPlane<'a> {
     #[cold]
     fn lose_on_link(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) {
         self.links[link].count_loss(length);
-        self.flows.lose_on_link(hop, meta, length);
+        self.flows.lose_on_link(link, hop, meta, length);
     }
 }

@@ -6,7 +6,7 @@ use super::tracing::{Traced, Tracing};
 use crate::id::LinkId;
 use crate::route::{BACK, Hop, Routes};
 use crate::source::greedy::GreedyWindow;
-use crate::statistics::flow::FlowMeter;
+use crate::statistics::flow::{FlowMeter, LossKind};
 use crate::statistics::port::PortMeter;
 use crate::trace::Step;
 use tidegate_core::observer::Observer;
@@ -109,7 +109,7 @@ impl<'a> Flows<'a> {
         if hop.flow & BACK != 0 {
             return self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
         }
-        self.meters[hop.flow as usize].lose(hop.place as usize, length, reason);
+        self.meters[hop.flow as usize].lose(LinkId(hop.link as usize), length, LossKind::AtPort(reason));
         if hop.place == 0
             && let Some(source) = self.greedy(hop.flow as usize)
         {
@@ -120,11 +120,11 @@ impl<'a> Flows<'a> {
 
     /// A packet is lost on a link, on its way to this hop.
     #[cold]
-    pub(super) fn lose_on_link(&mut self, hop: Hop, meta: PacketMeta, length: u32) {
+    pub(super) fn lose_on_link(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) {
         if hop.flow & BACK != 0 {
             self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
         } else {
-            self.meters[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
+            self.meters[hop.flow as usize].lose(LinkId(link), length, LossKind::OnLink);
         }
     }
 

@@ -1,6 +1,6 @@
 //! One flow, end to end, in one replication.
 
-use super::{Bins, CoarseHistogram, Dropped, Histogram, TcpStatistics};
+use super::{Bins, CoarseHistogram, Histogram, TcpStatistics};
 use crate::id::LinkId;
 use crate::network::{FlowSpec, Network};
 use crate::time::NEVER;
@@ -23,9 +23,9 @@ pub struct FlowStatistics {
     pub duplicated: Volume,
     /// Packets delivered after one that was emitted later.
     pub reordered: u64,
-    /// What was lost at each link of the path, by reason.
-    pub dropped: Vec<(LinkId, Dropped)>,
-    /// What was lost on each link of the path, after it had been transmitted.
+    /// What was lost at ports, by link and reason, in the order of the path; only what occurred.
+    pub dropped: Vec<(LinkId, DropReason, Volume)>,
+    /// What was lost on links after it had been transmitted, in the order of the path; only what occurred.
     pub lost_on_links: Vec<(LinkId, Volume)>,
     /// What its two ends did, if it is a TCP connection.
     pub tcp: Option<Box<TcpStatistics>>,
@@ -73,8 +73,8 @@ impl FlowStatistics {
 
     /// Everything lost.
     pub fn lost(&self) -> Volume {
-        let dropped = self.dropped.iter().flat_map(|(_, by_reason)| by_reason);
-        dropped.chain(self.lost_on_links.iter().map(|(_, lost)| lost)).copied().sum()
+        let dropped = self.dropped.iter().map(|&(_, _, dropped)| dropped);
+        dropped.chain(self.lost_on_links.iter().map(|&(_, lost)| lost)).sum()
     }
 
     /// Packets lost per packet emitted since the warm-up, at most 1; `None` if none was emitted.
@@ -85,10 +85,18 @@ impl FlowStatistics {
     }
 }
 
+/// How a packet of a flow is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LossKind {
+    /// Its port drops it.
+    AtPort(DropReason),
+    /// The link loses it, after it has been transmitted.
+    OnLink,
+}
+
 /// What a flow's meter needs to know of its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSummary {
-    pub links: usize,
     /// Their propagation delays in picoseconds, summed: the part common to all delays.
     pub propagation: u64,
     /// The rate of the last of them, and the longest frame there in bytes.
@@ -100,7 +108,7 @@ impl PathSummary {
     pub(crate) fn of(network: &Network, flow: &FlowSpec) -> PathSummary {
         let links = || flow.path.iter().map(|link| &network.links[link.0]);
         let (last, longest_frame) = links().next_back().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
-        PathSummary { links: flow.path.len(), propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
+        PathSummary { propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
     }
 }
 
@@ -131,8 +139,8 @@ pub(crate) struct FlowMeter {
     last_created: u64,
     reordered: u64,
     jitter: CoarseHistogram,
-    dropped: Vec<Dropped>,
-    lost_on_links: Vec<Volume>,
+    /// What was lost where and why, in the order of first occurrence: few links of few flows lose packets.
+    losses: Vec<(LinkId, LossKind, Volume)>,
     delivered_bytes: Bins,
     /// Of the warm-up too; its number is 0 before the first delivery.
     longest: LongestDelay,
@@ -160,8 +168,7 @@ impl FlowMeter {
             last_created: 0,
             reordered: 0,
             jitter: CoarseHistogram::default(),
-            dropped: vec![Dropped::default(); path.links],
-            lost_on_links: vec![Volume::default(); path.links],
+            losses: Vec::new(),
             delivered_bytes: Bins::new(sample_interval),
             longest: LongestDelay { number: 0, created: 0, delay: 0 },
             late: 0,
@@ -240,28 +247,24 @@ impl FlowMeter {
         }
     }
 
-    /// A packet is lost at the `hop`-th link of the path.
-    pub(crate) fn lose(&mut self, hop: usize, length: u32, reason: DropReason) {
+    /// A packet is lost at a link of the path.
+    pub(crate) fn lose(&mut self, link: LinkId, length: u32, kind: LossKind) {
         self.lost.add(length);
-        self.dropped[hop][reason as usize].add(length);
-    }
-
-    /// A packet is lost on the `hop`-th link of the path.
-    pub(crate) fn lose_on_link(&mut self, hop: usize, length: u32) {
-        self.lost.add(length);
-        self.lost_on_links[hop].add(length);
+        match self.losses.iter_mut().find(|known| (known.0, known.1) == (link, kind)) {
+            Some((_, _, lost)) => lost.add(length),
+            None => self.losses.push((link, kind, Volume { packets: 1, bytes: u64::from(length) })),
+        }
     }
 
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
         self.duplicated_before = self.duplicated[0];
         self.tagged_before.offered = self.tagged.offered;
-        self.dropped.fill(Dropped::default());
-        self.lost_on_links.fill(Volume::default());
+        self.losses.clear();
     }
 
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
-    pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
+    pub(crate) fn finish(mut self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
         let gone = self.delivered + self.lost;
         let (all, all_tagged) = (self.emitted + self.duplicated[0], self.tagged.offered + self.duplicated[1]);
         let in_network = left(all, gone)?;
@@ -272,6 +275,16 @@ impl FlowMeter {
             offered: self.tagged.offered - self.tagged_before.offered,
             delivered: self.tagged.delivered - self.tagged_before.delivered,
         };
+        let place = |link: LinkId| (path.iter().position(|&other| other == link).unwrap_or(usize::MAX), link);
+        let reason = |kind: LossKind| if let LossKind::AtPort(reason) = kind { reason as usize } else { usize::MAX };
+        self.losses.sort_by_key(|&(link, kind, _)| (place(link), reason(kind)));
+        let (mut dropped, mut lost_on_links) = (Vec::new(), Vec::new());
+        for (link, kind, lost) in self.losses {
+            match kind {
+                LossKind::AtPort(reason) => dropped.push((link, reason, lost)),
+                LossKind::OnLink => lost_on_links.push((link, lost)),
+            }
+        }
         Some(FlowStatistics {
             offered: self.emitted - self.emitted_before,
             delivered: self.delivered - self.delivered_before,
@@ -279,8 +292,8 @@ impl FlowMeter {
             in_network,
             duplicated: self.duplicated[0] - self.duplicated_before,
             reordered: self.reordered,
-            dropped: path.iter().copied().zip(self.dropped).collect(),
-            lost_on_links: path.iter().copied().zip(self.lost_on_links).filter(|(_, lost)| lost.packets > 0).collect(),
+            dropped,
+            lost_on_links,
             tcp: None,
             delays: self.delays,
             jitter: self.jitter,

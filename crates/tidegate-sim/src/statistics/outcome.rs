@@ -319,23 +319,17 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 
 impl FlowOutcome {
     fn of(name: String, classes: Vec<(LinkId, usize)>, runs: &[&FlowStatistics], span: f64, sample: f64) -> FlowOutcome {
-        let mut drops: Vec<(LinkId, DropReason, Volume)> = Vec::new();
-        for hop in 0..runs.first().map_or(0, |run| run.dropped.len()) {
-            for &reason in DropReason::ALL {
-                let volume: Volume = runs.iter().map(|run| run.dropped[hop].1[reason as usize]).sum();
-                if volume.packets > 0 {
-                    drops.push((runs[0].dropped[hop].0, reason, volume));
-                }
-            }
-        }
+        let dropped = runs.iter().flat_map(|run| &run.dropped).map(|&(link, reason, lost)| ((link, reason), lost));
+        let drops = summed(&classes, dropped, |(link, reason)| (link, reason as usize));
+        let lost_on_links = summed(&classes, runs.iter().flat_map(|run| &run.lost_on_links).copied(), |link| (link, 0));
         FlowOutcome {
             name,
             classes,
             offered: runs.iter().map(|run| run.offered).sum(),
             delivered: runs.iter().map(|run| run.delivered).sum(),
             in_network: runs.iter().map(|run| run.in_network).sum(),
-            drops,
-            lost_on_links: lost_on_links(runs),
+            drops: drops.into_iter().map(|((link, reason), lost)| (link, reason, lost)).collect(),
+            lost_on_links,
             tcp: TcpOutcome::of(runs, span),
             tagged: None,
             throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered, span)))).unwrap_or_default(),
@@ -392,15 +386,21 @@ impl TcpOutcome {
     }
 }
 
-/// What was lost on each link, in the order of first mention.
-fn lost_on_links(runs: &[&FlowStatistics]) -> Vec<(LinkId, Volume)> {
-    let mut all: Vec<(LinkId, Volume)> = Vec::new();
-    for &(link, lost) in runs.iter().flat_map(|run| &run.lost_on_links) {
-        match all.iter_mut().find(|known| known.0 == link) {
+/// The sums of what several replications lost, by key; in the order of the path.
+fn summed<K: PartialEq + Copy>(
+    path: &[(LinkId, usize)],
+    losses: impl Iterator<Item = (K, Volume)>,
+    link_and_kind: impl Fn(K) -> (LinkId, usize),
+) -> Vec<(K, Volume)> {
+    let mut all: Vec<(K, Volume)> = Vec::new();
+    for (key, lost) in losses {
+        match all.iter_mut().find(|known| known.0 == key) {
             Some(known) => known.1 += lost,
-            None => all.push((link, lost)),
+            None => all.push((key, lost)),
         }
     }
+    let place = |link: LinkId| path.iter().position(|&(other, _)| other == link).unwrap_or(usize::MAX);
+    all.sort_by_key(|&(key, _)| (place(link_and_kind(key).0), link_and_kind(key)));
     all
 }
 

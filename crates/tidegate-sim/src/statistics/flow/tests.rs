@@ -4,7 +4,7 @@ use super::*;
 
 /// One link without propagation, on which 10 bytes take 200 ps.
 fn path() -> PathSummary {
-    PathSummary { links: 1, propagation: 0, last: Rate::MAX, longest_frame: 10 }
+    PathSummary { propagation: 0, last: Rate::MAX, longest_frame: 10 }
 }
 
 #[test]
@@ -26,19 +26,18 @@ fn the_warm_up_is_left_out_of_everything_but_the_series() {
     for _ in 0..4 {
         meter.emit(10, false);
     }
-    meter.lose(0, 10, DropReason::FlowLimit);
+    meter.lose(LinkId(7), 10, LossKind::AtPort(DropReason::FlowLimit));
     // Announced before the end of the warm-up, delivered before and after it.
     meter.deliver(990, 500, 10, false);
     meter.deliver(1200, 600, 10, false);
     meter.restart();
     meter.emit(10, false);
     meter.deliver(1500, 880, 10, false);
-    meter.lose(0, 10, DropReason::PushedOut);
+    meter.lose(LinkId(7), 10, LossKind::AtPort(DropReason::PushedOut));
     let flow = meter.finish(2000, &[LinkId(7)]).unwrap();
     assert_eq!((flow.offered.packets, flow.delivered.packets, flow.in_network.packets), (1, 2, 0));
     assert_eq!(flow.lost(), Volume { packets: 1, bytes: 10 });
-    assert_eq!(flow.dropped[0].0, LinkId(7));
-    assert_eq!(flow.dropped[0].1[DropReason::PushedOut as usize].packets, 1);
+    assert_eq!(flow.dropped, [(LinkId(7), DropReason::PushedOut, Volume { packets: 1, bytes: 10 })]);
     assert_eq!((flow.delays.count(), flow.jitter.count(), flow.jitter.maximum()), (2, 1, Some(20e-12)));
     assert_eq!(flow.delivered_bytes, [10, 20]);
 }
@@ -87,4 +86,21 @@ fn the_packet_with_the_largest_delay_is_kept_whenever_it_comes() {
     let flow = meter.finish(4000, &[LinkId(0)]).unwrap();
     assert_eq!((flow.longest, flow.delivered.packets), (Some(LongestDelay { number: 5, created: 3999, delay: 1001 }), 2));
     assert_eq!(FlowMeter::new(path(), 0, 0).finish(0, &[LinkId(0)]).unwrap().longest, None);
+}
+
+#[test]
+fn losses_are_kept_by_link_and_kind_in_the_order_of_the_path() {
+    let mut meter = FlowMeter::new(path(), 0, 0);
+    (0..6).for_each(|_| meter.emit(10, false));
+    let (full, late) = (LossKind::AtPort(DropReason::FlowLimit), LossKind::AtPort(DropReason::Late));
+    // Link 2 is not on the path: the packet took another.
+    [(2, full), (3, late), (9, full), (3, LossKind::OnLink), (9, full), (3, full)]
+        .into_iter()
+        .for_each(|(link, kind)| meter.lose(LinkId(link), 10, kind));
+    let flow = meter.finish(100, &[LinkId(9), LinkId(3)]).unwrap();
+    let of = |packets| Volume { packets, bytes: 10 * packets };
+    let (full, late) = (DropReason::FlowLimit, DropReason::Late);
+    assert_eq!(flow.dropped, [(LinkId(9), full, of(2)), (LinkId(3), full, of(1)), (LinkId(3), late, of(1)), (LinkId(2), full, of(1))]);
+    assert_eq!(flow.lost_on_links, [(LinkId(3), of(1))]);
+    assert_eq!((flow.lost(), flow.in_network), (of(6), of(0)));
 }
