@@ -188,5 +188,7 @@ fields! {
         Congestion = "congestion",
         /// It acknowledged less than a later packet of its connection in the same queue.
         AckFiltered = "ack-filtered",
+        /// Its link is down.
+        LinkDown = "link-down",
     }
 }

@@ -141,7 +141,7 @@ impl Simulation {
         let last_check = simulation.experiment.check().and_then(|()| simulation.network.check());
         if let Err(problem) = last_check {
             let span = match problem.subject {
-                Subject::Experiment => table.span.clone(),
+                Subject::Experiment | Subject::Failure(_) => table.span.clone(),
                 Subject::Link(link) => file.link[link].name.span.clone(),
                 Subject::Calls(calls) => {
                     let tables = file.flow.iter().filter_map(|flow| flow.calls.as_ref());
@@ -409,6 +409,8 @@ impl Building<'_> {
             flows: Vec::new(),
             calls: Vec::new(),
             broker: None,
+            failures: Vec::new(),
+            reroutes: Vec::new(),
         };
         self.graph = Some(network.graph());
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());

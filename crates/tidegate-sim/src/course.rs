@@ -32,6 +32,30 @@ pub(crate) struct Course {
     pub phases: Vec<Phase>,
     /// By link, the classes that it has at any time: those it starts with, then those that come.
     pub classes: Vec<Vec<String>>,
+    /// What links and routes do, in the order of their instants.
+    pub happenings: Vec<(u64, Happening)>,
+}
+
+/// What happens to links and routes at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Happening {
+    /// The links of the failure of this index recover.
+    Recovery(usize),
+    /// They fail.
+    Failure(usize),
+    /// Packets of a flow start on the paths of the reroute of this index.
+    Reroute(usize),
+}
+
+/// Recoveries come before failures of the same instant, so that a link may fail again, and reroutes come last.
+fn happenings(network: &Network) -> Vec<(u64, Happening)> {
+    let failures = || network.failures.iter().enumerate();
+    let recoveries = failures().filter_map(|(index, failure)| Some((failure.until?.picoseconds(), Happening::Recovery(index))));
+    let begun = failures().map(|(index, failure)| (failure.at.picoseconds(), Happening::Failure(index)));
+    let reroutes = network.reroutes.iter().enumerate().map(|(index, reroute)| (reroute.at.picoseconds(), Happening::Reroute(index)));
+    let mut all: Vec<(u64, Happening)> = recoveries.chain(begun).chain(reroutes).collect();
+    all.sort_by_key(|&(at, _)| at);
+    all
 }
 
 /// What holds from a change on.
@@ -49,11 +73,16 @@ impl Course {
     /// [`Problem`] for a change that packets under way cannot follow.
     pub(crate) fn of(network: &Network, changes: &[NetworkChange]) -> Result<Course, Problem> {
         let routes = Routes::of(network);
+        let happenings = happenings(network);
         let names = |link: &Link| link.port.classifier.classes().iter().map(|class| class.name.to_string()).collect::<Vec<_>>();
         let mut classes: Vec<Vec<String>> = network.links.iter().map(names).collect();
         let mut phases = Vec::new();
         if changes.is_empty() {
-            return Ok(Course { routes, phases, classes });
+            return Ok(Course { routes, phases, classes, happenings });
+        }
+        if let (Some(failure), Some((LinkId(link), _))) = (network.failures.first(), changes[0].ports.first()) {
+            let problem = format!("failure {} is in the same file", failure.name);
+            return Err(refused(network, *link, &problem, "changes or failures, not both"));
         }
         if let (false, Some((LinkId(link), _))) = (network.calls.is_empty(), changes[0].ports.first()) {
             return Err(refused(network, *link, "flows come and go by admission, which does not know of the change", "flows that stay"));
@@ -88,7 +117,7 @@ impl Course {
             let links = change.ports.iter().map(|(link, _)| (link.0, present.links[link.0].clone())).collect();
             phases.push(Phase { at: change.at.picoseconds(), links, routes: next });
         }
-        Ok(Course { routes, phases, classes })
+        Ok(Course { routes, phases, classes, happenings })
     }
 
     /// True if the port of a link changes at some time.

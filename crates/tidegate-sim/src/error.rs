@@ -14,6 +14,8 @@ pub enum Subject {
     Flow(usize),
     /// The calls of this index.
     Calls(usize),
+    /// The failure of this index.
+    Failure(usize),
 }
 
 /// Something in a network or an experiment that cannot be simulated.
@@ -39,6 +41,7 @@ impl Subject {
             Subject::Link(_) => "link ",
             Subject::Flow(_) => "flow ",
             Subject::Calls(_) => "calls ",
+            Subject::Failure(_) => "failure ",
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`network`] | nodes, links, flows and their paths |
+//! | [`failure`] | links that fail and recover, and the paths that flows take then |
 //! | [`routing`] | shortest paths by weight, and the choice among equals |
 //! | [`tcp`] | TCP connections, and what is exchangeable in them |
 //! | [`source`] | the kinds of sources, and their distributions |
@@ -78,6 +79,7 @@ pub mod calls;
 pub mod error;
 pub mod events;
 pub mod experiment;
+pub mod failure;
 pub mod fault;
 pub mod host;
 pub mod network;
@@ -103,6 +105,7 @@ pub use calls::{Arrivals, Broker, BrokeredPath, BrokeredQueue, CallStatistics, C
 pub use course::{NetworkChange, check_changes};
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::Experiment;
+pub use failure::{Failure, FailureStatistics, Reroute, RoutedPath};
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
 pub use network::{FlowSpec, Impairment, Link, Network, Workers};
@@ -110,8 +113,8 @@ pub use route::reversed;
 pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
-    ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, LongestDelay, Outcome, PortOutcome, Replication,
-    TaggedOutcome, TcpOutcome,
+    ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FailureOutcome, FlowOutcome, Histogram, LongestDelay, Outcome, PortOutcome,
+    Replication, TaggedOutcome, TcpOutcome,
 };
 pub use tagging::Tagging;
 pub use trace::{Step, TraceEvent, Tracer};

@@ -2,6 +2,7 @@
 
 use crate::calls::{Broker, BrokeredPath, Calls};
 use crate::error::{Problem, Subject};
+use crate::failure::{Failure, Reroute};
 use crate::id::{LinkId, NodeId};
 use crate::routing::{Choice, Graph};
 use crate::source::{Source, sender_shaper};
@@ -33,6 +34,10 @@ pub struct Network {
     pub calls: Vec<Calls>,
     /// Admission to the queues of classes, for calls that ask it.
     pub broker: Option<Broker>,
+    /// Links that fail.
+    pub failures: Vec<Failure>,
+    /// The paths that flows take in place of [`FlowSpec::path`], in the order of their instants.
+    pub reroutes: Vec<Reroute>,
 }
 
 /// A link in one direction, and the output port that feeds it.
@@ -167,7 +172,7 @@ pub struct FlowSpec {
     pub source: Source,
     /// The header that every port's classifier sees; a capture's packets bring their own.
     pub header: Header,
-    /// The links it takes, at least one, each starting where the one before ends.
+    /// The links it takes, at least one, each starting where the one before ends; [`Network::reroutes`] may give it others.
     pub path: Vec<LinkId>,
     /// When the source starts.
     pub start: Duration,
@@ -200,11 +205,83 @@ impl Network {
     /// Checks everything that a simulation relies on.
     ///
     /// # Errors
-    /// The first [`Problem`] in the order of links, then flows.
+    /// The first [`Problem`] in the order of links, flows, calls, failures.
     pub fn check(&self) -> Result<(), Problem> {
         self.check_links()?;
         self.check_flows()?;
-        self.check_calls()
+        self.check_calls()?;
+        self.check_failures()?;
+        self.check_reroutes()
+    }
+
+    fn check_failures(&self) -> Result<(), Problem> {
+        for (index, failure) in self.failures.iter().enumerate() {
+            let refuse = |key, problem: String, expected: &str| {
+                let subject = Subject::Failure(index);
+                Err(Problem { subject, name: failure.name.clone(), key, problem, expected: expected.into() })
+            };
+            if !self.calls.is_empty() {
+                return refuse(
+                    "at",
+                    "calls hold what they were admitted to, and no admission knows of failures".into(),
+                    "no calls, or no failures",
+                );
+            }
+            if failure.at > LONGEST_DURATION || failure.until.is_some_and(|until| until > LONGEST_DURATION) {
+                return refuse("at", "later than 26 days".into(), "an instant within the experiment");
+            }
+            if failure.until.is_some_and(|until| until <= failure.at) {
+                return refuse("until", "not after the failure".into(), "a later instant, or none");
+            }
+            for &LinkId(link) in &failure.links {
+                let Some(link) = self.links.get(link) else {
+                    return refuse("link", format!("link {link} does not exist"), "a link of the network");
+                };
+                if link.cells || link.adapter.is_some() || link.workers.is_some() {
+                    let problem = format!("link {} carries cells, or several workers share it", link.name);
+                    return refuse("link", problem, "links with one port of packets");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_reroutes(&self) -> Result<(), Problem> {
+        let called = |flow: usize| self.calls.iter().any(|calls| calls.flows.contains(&flow));
+        for pair in self.reroutes.windows(2).filter(|pair| pair[1].at < pair[0].at) {
+            let (subject, name) =
+                (Subject::Flow(pair[1].flow), self.flows.get(pair[1].flow).map_or_else(String::new, |flow| flow.name.clone()));
+            let problem = "it gets another path before one that comes earlier in the list".into();
+            return Err(Problem { subject, name, key: "reroutes", problem, expected: "reroutes in the order of their instants".into() });
+        }
+        for reroute in &self.reroutes {
+            let name = self.flows.get(reroute.flow).map_or_else(|| reroute.flow.to_string(), |flow| flow.name.clone());
+            let refuse = |problem: String, expected: String| {
+                Err(Problem { subject: Subject::Flow(reroute.flow), name: name.clone(), key: "reroutes", problem, expected })
+            };
+            let first = match self.flows.get(reroute.flow).map(|flow| (&flow.source, &flow.path)) {
+                Some((Source::Tcp(tcp), _)) if reroute.is_back => &tcp.reverse_path,
+                Some((_, path)) if !reroute.is_back => path,
+                _ => return refuse("nothing takes this path".into(), "a flow, or the way back of a connection".into()),
+            };
+            if called(reroute.flow) {
+                return refuse("calls keep the path on which they were admitted".into(), "a flow that is no call".into());
+            }
+            for path in &reroute.paths {
+                if let Err((problem, expected)) = self.check_path(path) {
+                    return refuse(problem, expected);
+                }
+                if self.ends(path) != self.ends(first) {
+                    return refuse("it leads elsewhere".into(), "a path with the ends of the first".into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes where a path that has been checked starts and ends.
+    fn ends(&self, path: &[LinkId]) -> Option<(NodeId, NodeId)> {
+        path.first().zip(path.last()).map(|(first, last)| (self.links[first.0].from, self.links[last.0].to))
     }
 
     /// The number of links before this one with the same loss and seed.
@@ -291,8 +368,7 @@ impl Network {
                 if let Err((problem, expected)) = self.check_path(&tcp.reverse_path) {
                     return refuse("back", problem, expected);
                 }
-                let ends = |path: &[LinkId]| path.first().zip(path.last()).map(|(a, b)| (self.links[a.0].from, self.links[b.0].to));
-                if ends(&tcp.reverse_path) != ends(&flow.path).map(|(from, to)| (to, from)) {
+                if self.ends(&tcp.reverse_path) != self.ends(&flow.path).map(|(from, to)| (to, from)) {
                     return refuse("back", "it does not lead back".into(), "a path from where the flow ends to where it starts".into());
                 }
             }

@@ -65,6 +65,11 @@ pub(crate) fn loss_stream(same: usize, seed: u64, replication: u32) -> u64 {
     same as u64 ^ u64::from(replication) << 24 ^ seed.wrapping_sub(DEFAULT_SEED).rotate_left(40)
 }
 
+/// By what the packets of a flow choose among several paths: others in every replication of the experiment with `seed`.
+pub(crate) fn spread_hash(seed: u64, replication: u32, flow: &str) -> u64 {
+    stream_number(flow) ^ seed.rotate_left(32) ^ u64::from(replication).rotate_left(16)
+}
+
 /// The number of a component's stream: the 64-bit FNV-1a hash of its name.
 pub(crate) fn stream_number(component: &str) -> u64 {
     component.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))

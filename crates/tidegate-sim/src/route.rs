@@ -8,6 +8,7 @@
 
 use crate::id::LinkId;
 use crate::network::Network;
+use crate::routing::choose_path;
 use crate::source::{Capture, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -75,6 +76,34 @@ pub(crate) struct Variant {
     pub length: u32,
 }
 
+/// Where packets start on paths that take the place of a flow's first one: those of one path follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// The first variant of the first path.
+    first: u32,
+    /// The number of paths; 0 if none is left.
+    paths: u32,
+    /// The variants of each: 1, but for captures.
+    headers: u32,
+}
+
+impl Start {
+    /// The start of a flow with one path.
+    pub(crate) fn of_one_path(first: u32) -> Start {
+        Start { first, paths: 1, headers: 1 }
+    }
+
+    /// The variant of this header that the `packet`-th packet starts with; `None` if there is no path.
+    #[inline]
+    pub(crate) fn variant(self, header: u32, hash: u64, packet: u64) -> Option<usize> {
+        if self.paths == 1 {
+            return Some((self.first + header) as usize);
+        }
+        let path = choose_path(hash, packet, self.paths);
+        (self.paths > 0).then_some((self.first + path * self.headers + header) as usize)
+    }
+}
+
 /// The paths of all flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
@@ -97,6 +126,8 @@ pub(crate) struct Routes {
     pub first_variant: Vec<u32>,
     /// Each flow's packets as variants, for captures.
     pub packet_variants: Vec<Arc<[u32]>>,
+    /// Where packets start after each of [`Network::reroutes`].
+    pub reroutes: Vec<Start>,
 }
 
 impl Routes {
@@ -116,37 +147,66 @@ impl Routes {
             variants: Vec::new(),
             first_variant: Vec::new(),
             packet_variants: Vec::new(),
+            reroutes: Vec::new(),
         };
         let mut connections = 0;
+        // By flow, the number of its connection, if it is one.
+        let mut connection_of = Vec::with_capacity(network.flows.len());
         for (index, flow) in network.flows.iter().enumerate() {
             let number = index as u32;
             routes.first_variant.push(routes.variants.len() as u32);
-            let mut packet_variants = Vec::new();
-            match &flow.source {
-                Source::Capture(Capture { packets }) => {
-                    let mut known: HashMap<Header, u32> = HashMap::new();
-                    for packet in packets.iter() {
-                        let next = known.len() as u32;
-                        let variant = *known.entry(Header { length: 0, ..packet.header }).or_insert(next);
-                        if variant == next {
-                            routes.add(network, number, &flow.path, &packet.header, (SINK, Flow(0)));
-                        }
-                        packet_variants.push(variant);
-                    }
-                }
-                Source::Tcp(tcp) => {
-                    let end = (ENDPOINT, Flow(connections));
-                    routes.add(network, number, &flow.path, &flow.header, end);
-                    routes.add(network, connections | BACK, &tcp.reverse_path, &reversed(&flow.header), end);
-                    connections += 1;
-                }
-                _ => routes.add(network, number, &flow.path, &flow.header, (SINK, Flow(0))),
+            connection_of.push(connections);
+            let packet_variants = routes.add_ahead(network, number, &flow.path, connections);
+            if let Source::Tcp(tcp) = &flow.source {
+                routes.add_back(network, number, &tcp.reverse_path, connections);
+                connections += 1;
             }
             routes.packet_variants.push(packet_variants.into());
+        }
+        for reroute in &network.reroutes {
+            let (first, number, connection) = (routes.variants.len() as u32, reroute.flow as u32, connection_of[reroute.flow]);
+            for path in &reroute.paths {
+                if reroute.is_back {
+                    routes.add_back(network, number, path, connection);
+                } else {
+                    routes.add_ahead(network, number, path, connection);
+                }
+            }
+            let paths = reroute.paths.len() as u32;
+            let headers = (routes.variants.len() as u32 - first) / paths.max(1);
+            routes.reroutes.push(Start { first, paths, headers });
         }
         routes.sorted_crossings.sort_unstable_by_key(|crossing| crossing.0);
         routes.find_streams(network);
         routes
+    }
+
+    /// Adds a path of the packets of a flow. Returns those of a capture as variants.
+    fn add_ahead(&mut self, network: &Network, number: u32, path: &[LinkId], connection: u32) -> Vec<u32> {
+        let flow = &network.flows[number as usize];
+        let mut packet_variants = Vec::new();
+        match &flow.source {
+            Source::Capture(Capture { packets }) => {
+                let mut known: HashMap<Header, u32> = HashMap::new();
+                for packet in packets.iter() {
+                    let next = known.len() as u32;
+                    let variant = *known.entry(Header { length: 0, ..packet.header }).or_insert(next);
+                    if variant == next {
+                        self.add(network, number, path, &packet.header, (SINK, Flow(0)));
+                    }
+                    packet_variants.push(variant);
+                }
+            }
+            Source::Tcp(_) => self.add(network, number, path, &flow.header, (ENDPOINT, Flow(connection))),
+            _ => self.add(network, number, path, &flow.header, (SINK, Flow(0))),
+        }
+        packet_variants
+    }
+
+    /// Adds a path of what comes back to a connection.
+    fn add_back(&mut self, network: &Network, number: u32, path: &[LinkId], connection: u32) {
+        let header = reversed(&network.flows[number as usize].header);
+        self.add(network, connection | BACK, path, &header, (ENDPOINT, Flow(connection)));
     }
 
     fn add(&mut self, network: &Network, flow: u32, path: &[LinkId], header: &Header, end: (u32, Flow)) {

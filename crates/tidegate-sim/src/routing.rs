@@ -5,6 +5,9 @@
 //!
 //! **Choice by flow.** With [`Choice::Hash`] each node picks one of its next hops by a hash of the flow and of the node. All packets of a flow
 //! take one path, and two nodes choose independently. [`flow_hash`] is stable: it depends on the name and the header of the flow only.
+//!
+//! **Choice by packet.** With [`Choice::Spread`] a flow has all its shortest paths, up to [`MOST_PATHS`], and every packet takes one of them: random
+//! packet spraying. **Source.** Dixit, Prakash, Hu and Kompella, "On the impact of packet spraying in data center networks", INFOCOM 2013.
 
 use crate::id::{LinkId, NodeId};
 use crate::random::stream_number;
@@ -38,7 +41,15 @@ pub enum Choice {
     First,
     /// By a hash of the flow, [`flow_hash`].
     Hash(u64),
+    /// All of them; with more than [`MOST_PATHS`] those that this hash draws.
+    Spread(u64),
 }
+
+/// The most paths that the packets of one flow are spread over.
+pub const MOST_PATHS: usize = 16;
+
+/// The most draws of paths, of which some are the same.
+const MOST_DRAWS: u64 = 256;
 
 /// For one destination, the links that begin shortest paths at each node.
 #[derive(Clone, Debug)]
@@ -131,6 +142,28 @@ impl NextHops {
         self.distances.get(node.0).copied().filter(|&distance| distance != u64::MAX)
     }
 
+    /// The shortest paths that a choice makes: one at most, but for [`Choice::Spread`]. None if there is no path, or if the node is the destination.
+    pub fn choices(&self, graph: &Graph, from: NodeId, choice: Choice) -> Vec<Vec<LinkId>> {
+        let Choice::Spread(hash) = choice else { return self.path(graph, from, choice).into_iter().collect() };
+        if from == self.to {
+            return Vec::new();
+        }
+        let all = self.paths(graph, from, MOST_PATHS + 1);
+        if all.len() <= MOST_PATHS {
+            return all;
+        }
+        // The first in order have their first links in common; those that are drawn do not. 16 of 17 are drawn within 55 on average.
+        let mut drawn: Vec<Vec<LinkId>> = Vec::new();
+        for number in 0..MOST_DRAWS {
+            let path = self.path(graph, from, Choice::Hash(mix(hash ^ mix(number))));
+            drawn.extend(path.filter(|path| !drawn.contains(path)));
+            if drawn.len() == MOST_PATHS {
+                break;
+            }
+        }
+        drawn
+    }
+
     /// A shortest path from a node. `None` if there is none, or if the node is the destination.
     pub fn path(&self, graph: &Graph, from: NodeId, choice: Choice) -> Option<Vec<LinkId>> {
         let mut path = Vec::new();
@@ -139,7 +172,7 @@ impl NextHops {
             let links = self.of(node);
             let index = match choice {
                 Choice::First => 0,
-                Choice::Hash(hash) => choose(hash, node, links.len()),
+                Choice::Hash(hash) | Choice::Spread(hash) => choose(hash, node, links.len()),
             };
             let link = *links.get(index)?;
             path.push(link);
@@ -227,6 +260,12 @@ pub fn flow_hash(name: &str, header: &Header) -> u64 {
 pub fn choose(hash: u64, node: NodeId, count: usize) -> usize {
     let drawn = mix(hash ^ mix(node.0 as u64));
     ((u128::from(drawn) * count as u128) >> 64) as usize
+}
+
+/// The number, below `count`, of the path that a packet takes: of this number among those of a flow that draws by this hash.
+pub fn choose_path(hash: u64, packet: u64, count: u32) -> u32 {
+    let drawn = mix(hash ^ mix(packet));
+    ((u128::from(drawn) * u128::from(count)) >> 64) as u32
 }
 
 /// The output function of SplitMix64 (Steele, Lea and Flood 2014).

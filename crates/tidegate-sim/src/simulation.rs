@@ -9,6 +9,7 @@
 //! | [`signalling`] | calls that are set up and released |
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
+//! | [`failures`] | links that fail and recover |
 //! | [`workers`] | the port of a link that several workers share |
 //! | [`tracing`] | the steps of packets, where they are traced |
 //! | [`accounting`] | the checks at the end |
@@ -16,10 +17,13 @@
 //! Nothing is allocated per packet: packets are kept in the pool of their port or in that of all links. Both grow to what they must hold, and
 //! stay.
 
-use crate::course::Course;
+use crate::course::{Course, Happening};
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
+use crate::failure::{FailureStatistics, Reroute};
 use crate::network::Network;
+use crate::random::spread_hash;
+use crate::source::Source;
 use crate::statistics::flow::{FlowMeter, PathSummary};
 use crate::statistics::{Replication, TcpStatistics};
 use crate::time::NEVER;
@@ -42,6 +46,7 @@ mod admitting_ports;
 mod agenda;
 mod connections;
 mod data_plane;
+mod failures;
 mod flights;
 mod flows;
 mod link;
@@ -61,6 +66,7 @@ pub(crate) struct Simulation<'a> {
     network: &'a Network,
     course: &'a Course,
     replication: u32,
+    seed: u64,
     warm_up: u64,
     end: u64,
     plane: DataPlane<'a>,
@@ -69,6 +75,8 @@ pub(crate) struct Simulation<'a> {
     signalling: Signalling<'a>,
     /// What the changes so far did, one entry each.
     changes: Vec<Switched>,
+    /// How much of what happens to links and routes has happened.
+    happened: usize,
 }
 
 impl<'a> Simulation<'a> {
@@ -95,16 +103,21 @@ impl<'a> Simulation<'a> {
         // Calls start their sources.
         network.calls.iter().flat_map(|calls| &calls.flows).for_each(|&flow| agenda.set_source(flow, NEVER));
         connections.set_first_events(&mut agenda);
-        let meters = network.flows.iter().map(|flow| FlowMeter::new(PathSummary::of(network, flow), warm_up, sample_interval)).collect();
+        let summaries = PathSummary::of_all(network).into_iter();
+        let meters = summaries.map(|summary| FlowMeter::new(summary, warm_up, sample_interval)).collect();
         let tracing = tracer.map(|tracer| Box::new(Tracing::new(tracer, network)));
         let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network), tracing);
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
+        let failures = vec![FailureStatistics::default(); network.failures.len()];
+        let (limit, events, packet_hops) = (0, 0, 0);
         let mut plane =
-            DataPlane { agenda, links, driven, flights, late_links, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
+            DataPlane { agenda, links, driven, flights, late_links, flows, end, limit, events, packet_hops, admission, failures };
         plane.start_exchanges();
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
-        Simulation { network, course, replication, warm_up, end, plane, sources, connections, signalling, changes: Vec::new() }
+        let seed = experiment.seed;
+        let (changes, happened) = (Vec::new(), 0);
+        Simulation { network, course, replication, seed, warm_up, end, plane, sources, connections, signalling, changes, happened }
     }
 
     /// Runs to the end. `tick` is told now and then which part is done, and says whether to go on.
@@ -120,9 +133,15 @@ impl<'a> Simulation<'a> {
         self.finish()
     }
 
-    /// Plays everything before `limit`, changes of ports included.
+    /// Plays everything before `limit`, changes of ports and failures included.
     fn run_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
         let course = self.course;
+        // What happens to links and routes never meets a change of ports, but for the paths that several packets take from the start.
+        while let Some(&(at, happening)) = course.happenings.get(self.happened).filter(|(at, _)| *at < limit) {
+            self.play_until(at, tick)?;
+            self.happen(at, happening);
+            self.happened += 1;
+        }
         while let Some(phase) = course.phases.get(self.changes.len()).filter(|phase| phase.at < limit) {
             self.play_until(phase.at, tick)?;
             self.plane.flows.routes = &phase.routes;
@@ -135,6 +154,35 @@ impl<'a> Simulation<'a> {
         self.play_until(limit, tick)
     }
 
+    fn happen(&mut self, now: u64, happening: Happening) {
+        let (network, routes) = (self.network, &self.course.routes);
+        match happening {
+            Happening::Recovery(failure) => network.failures[failure].links.iter().for_each(|link| self.plane.recover(link.0)),
+            Happening::Failure(failure) => {
+                network.failures[failure].links.iter().for_each(|link| self.plane.fail(now, link.0, failure));
+                self.wake_greedy(now);
+            }
+            Happening::Reroute(index) => {
+                let (Reroute { flow, is_back, .. }, start) = (&network.reroutes[index], routes.reroutes[index]);
+                let spec = &network.flows[*flow];
+                if matches!(spec.source, Source::Tcp(_)) {
+                    let hash = || spread_hash(self.seed, self.replication, &spec.name);
+                    self.connections.reroute(*flow, *is_back, start, &self.plane, hash);
+                } else {
+                    self.sources.reroute(*flow, start);
+                }
+            }
+        }
+    }
+
+    /// Greedy sources whose first queue has changed look at it.
+    #[inline]
+    fn wake_greedy(&mut self, now: u64) {
+        while let Some(flow) = self.plane.flows.next_woken() {
+            self.sources.fill(now, flow, &mut self.plane);
+        }
+    }
+
     fn play_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
         self.plane.limit = limit;
         loop {
@@ -145,9 +193,7 @@ impl<'a> Simulation<'a> {
                 }
                 self.plane.events += 1;
                 self.play(now, slot);
-                while let Some(flow) = self.plane.flows.next_woken() {
-                    self.sources.fill(now, flow, &mut self.plane);
-                }
+                self.wake_greedy(now);
             }
             if !tick(self.plane.agenda.first().0.min(self.end) as f64 / self.end as f64) {
                 return Err(SimulationError::Cancelled);
@@ -202,7 +248,8 @@ impl<'a> Simulation<'a> {
         }
         let ports = plane.links.into_iter().map(|link| link.finish(end)).collect();
         let calls = signalling.finish(end);
-        let statistics = Replication { flows, ports, calls, events: plane.events, packet_hops: plane.packet_hops, changes };
+        let (events, packet_hops, failures) = (plane.events, plane.packet_hops, plane.failures);
+        let statistics = Replication { flows, ports, calls, failures, events, packet_hops, changes };
         accounting::check_classes(network, &course.classes, &statistics, replication)?;
         Ok(statistics)
     }

@@ -25,7 +25,8 @@ pub use difference::{Difference, adjusted};
 pub use estimate::Estimate;
 pub use flow::{FlowStatistics, LongestDelay, Tagged};
 pub use outcome::{
-    CallOutcome, ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, QUANTILES, Replication, TaggedOutcome, TcpOutcome, jain,
+    CallOutcome, ClassOutcome, DelayOutcome, FailureOutcome, FlowOutcome, Outcome, PortOutcome, QUANTILES, Replication, TaggedOutcome,
+    TcpOutcome, jain,
 };
 pub use port::{ClassStatistics, PortStatistics};
 pub use tcp::TcpStatistics;

@@ -4,7 +4,7 @@ use super::Port;
 use super::places::Leaving;
 use crate::buffer::{BufferError, BufferManager, FlowShare};
 use crate::observer::Observer;
-use crate::packet::{DropReason, Flow};
+use crate::packet::{DropReason, Flow, Packet};
 use crate::policer::Policer;
 use crate::registry::AnyPolicer;
 use crate::scheduler::{BuildError, FlowParameters, Scheduler};
@@ -46,14 +46,40 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 self.datapath.forget(&mut self.scheduler, now, flow);
             }
         }
-        if leaving == Leaving::Drop && is_backlogged {
-            while let Some((packet, _)) = self.datapath.queues.pop(flow) {
-                self.datapath.left(now, &packet);
-                self.datapath.drop_packet(now, packet, DropReason::Removed, observer);
-            }
-            self.scheduler.lost(now, flow, None);
-            self.datapath.emptied(&mut self.scheduler, now, flow);
+        if leaving == Leaving::Drop {
+            self.empty(now, flow, DropReason::Removed, observer);
         }
+    }
+
+    /// Drops everything that is queued. A packet in transmission has left the port, and the link stays busy with it.
+    pub fn drop_queued<O: Observer<P>>(&mut self, now: Time, reason: DropReason, observer: &mut O) {
+        self.refresh_if_due(now);
+        self.clock = now;
+        for flow in (0..self.classifier.flows() as u32).map(Flow) {
+            self.empty(now, flow, reason, observer);
+        }
+    }
+
+    /// Counts a packet as offered and drops it, without asking policer, AQM or buffer manager: its link cannot carry it.
+    pub fn refuse<O: Observer<P>>(&mut self, packet: Packet<P>, reason: DropReason, observer: &mut O) {
+        let now = packet.arrival;
+        self.refresh_if_due(now);
+        self.clock = now;
+        self.datapath.counters.offered.add(packet.length);
+        observer.offered(now, &packet);
+        self.datapath.drop_packet(now, packet, reason, observer);
+    }
+
+    fn empty<O: Observer<P>>(&mut self, now: Time, flow: Flow, reason: DropReason, observer: &mut O) {
+        if !self.is_backlogged(flow) {
+            return;
+        }
+        while let Some((packet, _)) = self.datapath.queues.pop(flow) {
+            self.datapath.left(now, &packet);
+            self.datapath.drop_packet(now, packet, reason, observer);
+        }
+        self.scheduler.lost(now, flow, None);
+        self.datapath.emptied(&mut self.scheduler, now, flow);
     }
 
     /// The link has this rate from `now` on. A transmission that is under way goes on at the new rate: what is left of it takes that much less or more

@@ -15,7 +15,7 @@ type Mismatch = (String, Volume, Volume);
 /// Checks that what sources emitted was delivered, was dropped, is queued, is on a link or is on the way to a sink. The ports say which, not
 /// the flows.
 pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Network, replication: u32) -> Result<(), SimulationError> {
-    let mut accounted = plane.flows.towards_sinks;
+    let mut accounted = plane.flows.towards_sinks + plane.flows.unrouted;
     for (state, link) in plane.links.iter().zip(&network.links) {
         let (counters, queued) = state.accounts();
         if let Err(figures) = counters.check(queued) {

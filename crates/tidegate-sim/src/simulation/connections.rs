@@ -6,7 +6,7 @@ use super::packet::{InTransit, PacketMeta, WINDOW_REDUCED};
 use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::random::Stream;
-use crate::route::{BACK, Hop, Routes, Variant};
+use crate::route::{BACK, Hop, Routes, Start, Variant};
 use crate::source::Source;
 use crate::tagging::Tagger;
 use crate::tcp::connection::Connection;
@@ -22,6 +22,14 @@ pub(super) struct TcpFlow<'a> {
     tagger: Tagger,
     data: Variant,
     acknowledgements: Variant,
+    /// The paths of data and of acknowledgements, if one of them has not exactly one.
+    starts: Option<Box<Starts>>,
+}
+
+struct Starts {
+    data: Start,
+    acknowledgements: Start,
+    hash: u64,
 }
 
 pub(super) struct Connections<'a> {
@@ -47,9 +55,21 @@ impl<'a> Connections<'a> {
                 tagger: Tagger::new(flow.tagging.as_ref(), network.links[flow.path[0].0].overhead()),
                 data: routes.variants[first],
                 acknowledgements: routes.variants[first + 1],
+                starts: None,
             });
         }
         Connections { all, connection_of }
+    }
+
+    /// What a connection sends takes other paths from now on, or what comes back to it.
+    pub(super) fn reroute(&mut self, flow: usize, is_back: bool, start: Start, plane: &DataPlane, hash: impl Fn() -> u64) {
+        let tcp = &mut self.all[self.connection_of[flow] as usize];
+        let first = plane.flows.routes.first_variant[flow];
+        let starts = tcp.starts.get_or_insert_with(|| {
+            let [data, acknowledgements] = [first, first + 1].map(Start::of_one_path);
+            Box::new(Starts { data, acknowledgements, hash: hash() })
+        });
+        *(if is_back { &mut starts.acknowledgements } else { &mut starts.data }) = start;
     }
 
     /// The number of sending hosts that take time to send: of all connections, or 0 if none does.
@@ -159,18 +179,38 @@ impl TcpFlow<'_> {
         let mut flags = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
         flags |= PacketMeta::ecn_flags(segment.ecn) | if segment.reduced { WINDOW_REDUCED } else { 0 };
         let length = segment.length + tcp.headers;
-        let colour = self.tagger.colour(now, length, self.data.colour);
+        let mut start = self.data;
+        if let Some(starts) = &self.starts {
+            let packet = plane.flows.meters[self.flow].emitted.packets;
+            let Some(variant) = starts.data.variant(0, starts.hash, packet) else {
+                plane.flows.meters[self.flow].emit(length, false);
+                return plane.flows.lose_unrouted(self.flow, length);
+            };
+            start = plane.flows.routes.variants[variant];
+        }
+        let colour = self.tagger.colour(now, length, start.colour);
         plane.flows.meters[self.flow].emit(length, colour != Colour::Green);
-        plane.arrive(now, InTransit::emitted(now, self.data.cursor, flags, length, colour));
+        plane.arrive(now, InTransit::emitted(now, start.cursor, flags, length, colour));
     }
 
     /// An acknowledgement or a request sets out.
     #[inline]
     fn send_back(&mut self, now: u64, number: usize, message: Message, plane: &mut DataPlane) {
         let length = self.connection.tcp().length_of(&message);
+        let mut start = Some(self.acknowledgements);
         let reverse_path = &mut plane.flows.reverse_path;
+        let packet = reverse_path.meters[number].emitted.packets;
         reverse_path.meters[number].emitted.add(length);
-        let place = reverse_path.put(message);
-        plane.arrive(now, InTransit::returned(now, self.acknowledgements, place, length));
+        if let Some(starts) = &self.starts {
+            let variant = starts.acknowledgements.variant(0, !starts.hash, packet);
+            start = variant.map(|variant| plane.flows.routes.variants[variant]);
+        }
+        match start {
+            Some(start) => {
+                let place = reverse_path.put(message);
+                plane.arrive(now, InTransit::returned(now, start, place, length));
+            }
+            None => plane.flows.lose_answer_unrouted(number, length),
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmissio
 use super::packet::{InFlight, InTransit, PacketMeta};
 use super::workers::{EndedTransmission, WorkersPort};
 use crate::cells::{Departure, Fate, Train};
+use crate::failure::FailureStatistics;
 use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
@@ -37,11 +38,13 @@ pub(super) struct DataPlane<'a> {
     pub packet_hops: u64,
     /// What admits flows; `None` if no link does.
     pub admission: Option<AdmittingPorts>,
+    /// What each failure has taken.
+    pub failures: Vec<FailureStatistics>,
 }
 
 impl<'a> DataPlane<'a> {
     #[inline]
-    fn hop(&self, cursor: u32) -> Hop {
+    pub(super) fn hop(&self, cursor: u32) -> Hop {
         self.flows.routes.hops[cursor as usize]
     }
 
@@ -100,6 +103,11 @@ impl<'a> DataPlane<'a> {
             }
             LinkPort::Driven(port) => &mut **port,
         };
+        if let Some(failing) = &port.failing
+            && failing.down > 0
+        {
+            return self.arrive_at_failed(now, packet);
+        }
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         match &mut port.kind {
             PortKind::Packets { port: packets, busy_until } => {
@@ -385,9 +393,9 @@ impl<'a> DataPlane<'a> {
             self.flows.trace_on_link(leaves, Step::Lost, Some(link), &packet);
         }
         if let LinkPort::Driven(port) = &self.links[link].port
-            && port.disturbance.is_some()
+            && port.delivers_by_events
         {
-            return self.forward_disturbed(link, packet, leaves, is_lost);
+            return self.forward_by_events(link, packet, leaves, is_lost);
         }
         if is_lost {
             self.packet_hops += 1;
@@ -396,15 +404,20 @@ impl<'a> DataPlane<'a> {
         self.carry(link, packet, leaves);
     }
 
-    /// The same on a link that some packets pass late, and some twice.
+    /// The same on a link whose deliveries take events: it fails, or some packets pass it late or twice.
     #[cold]
-    fn forward_disturbed(&mut self, link: usize, packet: InTransit, leaves: u64, is_lost: bool) {
+    fn forward_by_events(&mut self, link: usize, packet: InTransit, leaves: u64, is_lost: bool) {
         let hop = self.hop(packet.meta.cursor);
         self.packet_hops += 1;
         self.flows.transmitted(hop);
         let (links, propagation) = (self.links.len(), self.links[link].propagation);
         let LinkPort::Driven(port) = &mut self.links[link].port else { return };
-        let Some(disturbed) = &mut port.disturbance else { return };
+        let Some(disturbed) = &mut port.disturbance else {
+            if !is_lost {
+                self.fly(link, packet, leaves + propagation);
+            }
+            return;
+        };
         let Disturbed { is_late, is_twice } = disturbed.stream.disturbs_next();
         if is_lost {
             return;
@@ -430,7 +443,7 @@ impl<'a> DataPlane<'a> {
     /// Puts a packet behind those of a list, the last of which arrives no later. It is delivered when it arrives, even to a sink.
     fn fly(&mut self, list: usize, packet: InTransit, arrives: u64) {
         let hop = self.hop(packet.meta.cursor);
-        if hop.link == SINK && arrives >= self.end {
+        if hop.link == SINK && arrives >= self.end && !self.fails_later(list) {
             return self.flows.deliver_late(arrives, hop.flow, &packet);
         }
         let links = self.links.len();

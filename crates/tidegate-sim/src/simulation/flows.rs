@@ -25,6 +25,8 @@ pub(super) struct Flows<'a> {
     woken: Vec<u32>,
     /// Transmitted to a sink that it reaches after the end.
     pub towards_sinks: Volume,
+    /// Lost where it set out, because no path was left.
+    pub unrouted: Volume,
     /// Where the steps of packets are told, if anywhere.
     pub tracing: Option<Box<Tracing<'a>>>,
 }
@@ -39,7 +41,16 @@ impl<'a> Flows<'a> {
     ) -> Flows<'a> {
         let greedy = if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() };
         let reverse_path = ReversePath::new(connections);
-        Flows { routes, meters, reverse_path, greedy, woken: Vec::new(), towards_sinks: Volume::default(), tracing }
+        Flows {
+            routes,
+            meters,
+            reverse_path,
+            greedy,
+            woken: Vec::new(),
+            towards_sinks: Volume::default(),
+            unrouted: Volume::default(),
+            tracing,
+        }
     }
 
     /// True if a flow has a greedy source, which looks at its first queue at the instant of every change.
@@ -126,6 +137,33 @@ impl<'a> Flows<'a> {
         } else {
             self.meters[hop.flow as usize].lose(LinkId(link), length, LossKind::OnLink);
         }
+    }
+
+    /// The link that a packet is on, on its way to this hop, fails.
+    #[cold]
+    pub(super) fn lose_on_failed_link(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) {
+        if hop.flow & BACK != 0 {
+            self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
+        } else {
+            self.meters[hop.flow as usize].lose(LinkId(link), length, LossKind::AtPort(DropReason::LinkDown));
+        }
+    }
+
+    /// A packet of a flow, which counts as emitted, has no path left.
+    #[cold]
+    pub(super) fn lose_unrouted(&mut self, flow: usize, length: u32) {
+        self.unrouted.add(length);
+        self.meters[flow].lose_unrouted(length);
+        if let Some(source) = self.greedy(flow) {
+            source.lost();
+        }
+    }
+
+    /// The same for what comes back to a connection.
+    #[cold]
+    pub(super) fn lose_answer_unrouted(&mut self, connection: usize, length: u32) {
+        self.unrouted.add(length);
+        self.reverse_path.meters[connection].lost.add(length);
     }
 
     /// A link makes a copy of a packet on its way to this hop.

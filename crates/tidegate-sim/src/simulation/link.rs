@@ -63,10 +63,25 @@ pub(super) struct DrivenPort {
     pub slot: usize,
     pub loss: Option<LossStream>,
     pub disturbance: Option<Box<DisturbedLink>>,
+    /// `Some` if the link fails at some time.
+    pub failing: Option<Box<FailingLink>>,
+    /// True if a packet to a sink is delivered by an event, when it arrives, and not when its transmission starts.
+    pub delivers_by_events: bool,
     /// What was lost on the link, and at a port of cells.
     pub lost: Volume,
     /// True if packets may reach the far end with another code point or colour than they left the port with.
     pub rewrites: bool,
+}
+
+/// A link that fails at some time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FailingLink {
+    /// The failures that hold at present.
+    pub down: u32,
+    /// The failure that took the link down, by index.
+    pub by: usize,
+    /// The failures that come before the end.
+    pub ahead: u32,
 }
 
 /// A link that some packets pass late, and some twice.
@@ -110,6 +125,8 @@ pub(super) fn build(
     let mut driven = Vec::new();
     let mut late_lists = 0;
     let is_watched = watched(network);
+    let has_events = ends_by_events(network);
+    let failing = failing(network, experiment.duration.picoseconds());
     let links = network.links.iter().enumerate().map(|(index, link)| {
         let impairment = &link.impairment;
         let is_sound = impairment.loss.is_none() && impairment.rates.is_none() && impairment.disturbance.is_none();
@@ -119,6 +136,8 @@ pub(super) fn build(
             && link.workers.is_none()
             && is_sound
             && !is_watched[index]
+            && !has_events[index]
+            && failing[index].is_none()
             && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
@@ -142,7 +161,10 @@ pub(super) fn build(
                 });
                 let seed = lots(link.port.seed, index, experiment.seed, replication);
                 let (kind, slot) = (PortKind::of(link, mark_above, seed), driven.len() - 1);
-                LinkPort::Driven(Box::new(DrivenPort { kind, slot, loss, disturbance, lost: Volume::default(), rewrites: link.rewrites() }))
+                let delivers_by_events = disturbance.is_some() || failing[index].is_some() || has_events[index];
+                let failing = failing[index].map(Box::new);
+                let (lost, rewrites) = (Volume::default(), link.rewrites());
+                LinkPort::Driven(Box::new(DrivenPort { kind, slot, loss, disturbance, failing, delivers_by_events, lost, rewrites }))
             },
             LinkPort::Fifo,
         );
@@ -174,7 +196,33 @@ fn watched(network: &Network) -> Vec<bool> {
     for flow in network.flows.iter().filter(|flow| matches!(flow.source, Source::Greedy(_))) {
         is_watched[flow.path[0].0] = true;
     }
+    for reroute in network.reroutes.iter().filter(|reroute| matches!(network.flows[reroute.flow].source, Source::Greedy(_))) {
+        reroute.paths.iter().for_each(|path| is_watched[path[0].0] = true);
+    }
     is_watched
+}
+
+/// By link, true if deliveries to a sink over it have to wait for those over another: a flow takes both to its end.
+fn ends_by_events(network: &Network) -> Vec<bool> {
+    let mut has_events = vec![false; network.links.len()];
+    for reroute in network.reroutes.iter().filter(|reroute| !reroute.is_back) {
+        let first = network.flows[reroute.flow].path.last();
+        for last in reroute.paths.iter().map(|path| path.last()).filter(|&last| last != first) {
+            last.into_iter().chain(first).for_each(|link| has_events[link.0] = true);
+        }
+    }
+    has_events
+}
+
+/// By link, how often it fails before the end; `None` if it never does.
+fn failing(network: &Network, end: u64) -> Vec<Option<FailingLink>> {
+    let mut failing = vec![None; network.links.len()];
+    for failure in network.failures.iter().filter(|failure| failure.at.picoseconds() < end) {
+        for link in &failure.links {
+            failing[link.0].get_or_insert(FailingLink { down: 0, by: 0, ahead: 0 }).ahead += 1;
+        }
+    }
+    failing
 }
 
 /// The queues of a class.

@@ -4,8 +4,8 @@ use super::data_plane::DataPlane;
 use super::packet::{InTransit, PacketMeta};
 use crate::experiment::Experiment;
 use crate::network::{FlowSpec, Network};
-use crate::random::Stream;
-use crate::route::Routes;
+use crate::random::{Stream, spread_hash};
+use crate::route::{Routes, Start};
 use crate::source::Source;
 use crate::source::greedy::GreedyWindow;
 use crate::source::role::Generator;
@@ -19,7 +19,9 @@ struct FlowSource {
     generator: Option<Box<dyn Generator>>,
     stream: Stream,
     stop: u64,
-    first_variant: u32,
+    start: Start,
+    /// By which packets choose among several paths.
+    hash: u64,
     tagger: Tagger,
 }
 
@@ -37,7 +39,8 @@ impl Sources {
             generator: generator(index, flow),
             stream: Stream::new(experiment.seed, replication, &flow.name),
             stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
-            first_variant: routes.first_variant[index],
+            start: Start::of_one_path(routes.first_variant[index]),
+            hash: spread_hash(experiment.seed, replication, &flow.name),
             tagger: Tagger::new(flow.tagging.as_ref(), overhead(flow)),
         };
         Sources(network.flows.iter().enumerate().map(source).collect())
@@ -48,6 +51,11 @@ impl Sources {
         let source = &mut self.0[flow];
         let first = source.generator.as_mut().map_or(start, |generator| generator.first(start, &mut source.stream));
         if first < source.stop { first } else { NEVER }
+    }
+
+    /// The packets of a flow take other paths from now on.
+    pub(super) fn reroute(&mut self, flow: usize, start: Start) {
+        self.0[flow].start = start;
     }
 
     /// Starts the source of a call afresh.
@@ -98,7 +106,12 @@ impl Sources {
 impl FlowSource {
     #[inline]
     fn send(&mut self, now: u64, flow: usize, variant: u32, length: u32, plane: &mut DataPlane) {
-        let variant = plane.flows.routes.variants[(self.first_variant + variant) as usize];
+        let packet = plane.flows.meters[flow].emitted.packets;
+        let Some(variant) = self.start.variant(variant, self.hash, packet) else {
+            plane.flows.meters[flow].emit(length, false);
+            return plane.flows.lose_unrouted(flow, length);
+        };
+        let variant = plane.flows.routes.variants[variant];
         let colour = self.tagger.colour(now, length, variant.colour);
         plane.flows.meters[flow].emit(length, colour != Colour::Green);
         plane.arrive(now, InTransit::emitted(now, variant.cursor, PacketMeta::ecn_flags(variant.ecn), length, colour));

@@ -2,7 +2,7 @@
 
 use super::{Bins, CoarseHistogram, Histogram, TcpStatistics};
 use crate::id::LinkId;
-use crate::network::{FlowSpec, Network};
+use crate::network::Network;
 use crate::time::NEVER;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
@@ -23,10 +23,12 @@ pub struct FlowStatistics {
     pub duplicated: Volume,
     /// Packets delivered after one that was emitted later.
     pub reordered: u64,
-    /// What was lost at ports, by link and reason, in the order of the path; only what occurred.
+    /// What was lost at ports, by link and reason, in the order of the path; only what occurred. [`DropReason::LinkDown`] counts what was on the link too.
     pub dropped: Vec<(LinkId, DropReason, Volume)>,
     /// What was lost on links after it had been transmitted, in the order of the path; only what occurred.
     pub lost_on_links: Vec<(LinkId, Volume)>,
+    /// What was lost where it set out, because no path was left.
+    pub unrouted: Volume,
     /// What its two ends did, if it is a TCP connection.
     pub tcp: Option<Box<TcpStatistics>>,
     /// Delays from emission to the arrival of the last bit at the sink.
@@ -74,7 +76,7 @@ impl FlowStatistics {
     /// Everything lost.
     pub fn lost(&self) -> Volume {
         let dropped = self.dropped.iter().map(|&(_, _, dropped)| dropped);
-        dropped.chain(self.lost_on_links.iter().map(|&(_, lost)| lost)).sum()
+        dropped.chain(self.lost_on_links.iter().map(|&(_, lost)| lost)).chain([self.unrouted]).sum()
     }
 
     /// Packets lost per packet emitted since the warm-up, at most 1; `None` if none was emitted.
@@ -88,27 +90,49 @@ impl FlowStatistics {
 /// How a packet of a flow is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LossKind {
-    /// Its port drops it.
+    /// Its port drops it, or its link has failed.
     AtPort(DropReason),
     /// The link loses it, after it has been transmitted.
     OnLink,
 }
 
-/// What a flow's meter needs to know of its path.
+/// What a flow's meter needs to know of its paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSummary {
-    /// Their propagation delays in picoseconds, summed: the part common to all delays.
+    /// The least sum of their propagation delays in picoseconds: the part common to all delays.
     pub propagation: u64,
-    /// The rate of the last of them, and the longest frame there in bytes.
+    /// The rate of the slowest last link, and the longest frame of last links in bytes.
     pub last: Rate,
     pub longest_frame: u32,
 }
 
 impl PathSummary {
-    pub(crate) fn of(network: &Network, flow: &FlowSpec) -> PathSummary {
-        let links = || flow.path.iter().map(|link| &network.links[link.0]);
+    pub(crate) fn of(network: &Network, path: &[LinkId]) -> PathSummary {
+        let links = || path.iter().map(|link| &network.links[link.0]);
         let (last, longest_frame) = links().next_back().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
         PathSummary { propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
+    }
+}
+
+impl PathSummary {
+    /// That of a flow which takes these paths too.
+    pub(crate) fn and(self, other: PathSummary) -> PathSummary {
+        PathSummary {
+            propagation: self.propagation.min(other.propagation),
+            last: self.last.min(other.last),
+            longest_frame: self.longest_frame.max(other.longest_frame),
+        }
+    }
+
+    /// Those of all flows of a network.
+    pub(crate) fn of_all(network: &Network) -> Vec<PathSummary> {
+        let mut all: Vec<PathSummary> = network.flows.iter().map(|flow| PathSummary::of(network, &flow.path)).collect();
+        for reroute in network.reroutes.iter().filter(|reroute| !reroute.is_back) {
+            for path in &reroute.paths {
+                all[reroute.flow] = all[reroute.flow].and(PathSummary::of(network, path));
+            }
+        }
+        all
     }
 }
 
@@ -141,6 +165,8 @@ pub(crate) struct FlowMeter {
     jitter: CoarseHistogram,
     /// What was lost where and why, in the order of first occurrence: few links of few flows lose packets.
     losses: Vec<(LinkId, LossKind, Volume)>,
+    /// What was lost where it set out.
+    unrouted: Volume,
     delivered_bytes: Bins,
     /// Of the warm-up too; its number is 0 before the first delivery.
     longest: LongestDelay,
@@ -169,6 +195,7 @@ impl FlowMeter {
             reordered: 0,
             jitter: CoarseHistogram::default(),
             losses: Vec::new(),
+            unrouted: Volume::default(),
             delivered_bytes: Bins::new(sample_interval),
             longest: LongestDelay { number: 0, created: 0, delay: 0 },
             late: 0,
@@ -256,11 +283,18 @@ impl FlowMeter {
         }
     }
 
+    /// A packet is lost where it sets out, because no path is left.
+    pub(crate) fn lose_unrouted(&mut self, length: u32) {
+        self.lost.add(length);
+        self.unrouted.add(length);
+    }
+
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
         self.duplicated_before = self.duplicated[0];
         self.tagged_before.offered = self.tagged.offered;
         self.losses.clear();
+        self.unrouted = Volume::default();
     }
 
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
@@ -294,6 +328,7 @@ impl FlowMeter {
             reordered: self.reordered,
             dropped,
             lost_on_links,
+            unrouted: self.unrouted,
             tcp: None,
             delays: self.delays,
             jitter: self.jitter,

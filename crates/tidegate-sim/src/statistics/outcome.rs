@@ -2,6 +2,7 @@
 
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, LongestDelay, PortStatistics, Tagged, TcpStatistics};
 use crate::calls::{CallStatistics, Calls, Refusals};
+use crate::failure::FailureStatistics;
 use crate::id::LinkId;
 use crate::network::Network;
 use std::cmp::Reverse;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub ports: Vec<PortOutcome>,
     /// The calls, in the order of the network.
     pub calls: Vec<CallOutcome>,
+    /// The failures, in the order of the network.
+    pub failures: Vec<FailureOutcome>,
     /// What each replication measured by itself, in order.
     pub replications: Vec<Replication>,
 }
@@ -37,12 +40,27 @@ pub struct Replication {
     pub ports: Vec<PortStatistics>,
     /// The calls, in the order of the network.
     pub calls: Vec<CallStatistics>,
+    /// The failures, in the order of the network.
+    pub failures: Vec<FailureStatistics>,
     /// Events, warm-up included.
     pub events: u64,
     /// Packets transmitted, counted on each link, warm-up included.
     pub packet_hops: u64,
     /// What each change of ports did, in their order.
     pub changes: Vec<Switched>,
+}
+
+/// One failure over all replications.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailureOutcome {
+    /// Its name.
+    pub name: String,
+    /// When its links failed.
+    pub at: Duration,
+    /// When they recovered; `None`: never.
+    pub until: Option<Duration>,
+    /// What it took from all flows: sums over the replications, warm-up included.
+    pub lost: FailureStatistics,
 }
 
 /// One flow over all replications.
@@ -62,6 +80,8 @@ pub struct FlowOutcome {
     pub drops: Vec<(LinkId, DropReason, Volume)>,
     /// What was lost on links after it had been transmitted; only what occurred.
     pub lost_on_links: Vec<(LinkId, Volume)>,
+    /// What was lost where it set out, because no path was left.
+    pub unrouted: Volume,
     /// What its two ends did, if it is a TCP connection.
     pub tcp: Option<TcpOutcome>,
     /// What its sender tagged, if it is one that tags.
@@ -272,7 +292,13 @@ impl Outcome {
             CallOutcome::of(calls, &runs, &flows)
         });
         let calls = calls.collect();
-        Outcome { measured, sample_interval, flows, ports, calls, replications }
+        let failures = network.failures.iter().enumerate().map(|(index, failure)| {
+            let runs = replications.iter().map(|run| run.failures[index]);
+            let lost = runs.fold(FailureStatistics::default(), FailureStatistics::plus);
+            FailureOutcome { name: failure.name.clone(), at: failure.at, until: failure.until, lost }
+        });
+        let failures = failures.collect();
+        Outcome { measured, sample_interval, flows, ports, calls, failures, replications }
     }
 
     /// Events of all replications, warm-up included.
@@ -330,6 +356,7 @@ impl FlowOutcome {
             in_network: runs.iter().map(|run| run.in_network).sum(),
             drops: drops.into_iter().map(|((link, reason), lost)| (link, reason, lost)).collect(),
             lost_on_links,
+            unrouted: runs.iter().map(|run| run.unrouted).sum(),
             tcp: TcpOutcome::of(runs, span),
             tagged: None,
             throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered, span)))).unwrap_or_default(),

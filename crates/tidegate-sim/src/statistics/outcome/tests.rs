@@ -16,10 +16,11 @@ fn fairness_is_that_of_each_replication() {
     };
     let replication = |delivered: &[u64]| {
         let flows = delivered.iter().map(|&bytes| flow(bytes)).chain([FlowStatistics::default()]).collect();
-        Replication { flows, ports: Vec::new(), calls: Vec::new(), events: 0, packet_hops: 0, changes: Vec::new() }
+        Replication { flows, ports: Vec::new(), calls: Vec::new(), failures: Vec::new(), events: 0, packet_hops: 0, changes: Vec::new() }
     };
     let outcome = |replications| Outcome {
         calls: Vec::new(),
+        failures: Vec::new(),
         measured: Duration::from_seconds(1),
         sample_interval: None,
         flows: Vec::new(),
