@@ -39,6 +39,19 @@ pub enum Pairs {
     AllToOne,
 }
 
+/// Between which nodes the connections of a workload are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hosts {
+    /// Sender and receiver at random.
+    Random,
+    /// Each node sends to one other.
+    Permutation,
+    /// All nodes send to one.
+    AllToOne,
+    /// Several nodes at once send to one.
+    Incast,
+}
+
 /// The shape of a generated network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TopologyKind {
@@ -341,6 +354,14 @@ named! {
         "random" => Pairs::Random, "each flow has a start and an end at random, by the seed of the simulation";
         "permutation" => Pairs::Permutation, "each node sends to one other and receives from one other, at random";
         "all-to-one" => Pairs::AllToOne, "the nodes of `from` in turn send to the one node of `to`";
+    }
+
+    /// Between which nodes the connections of a workload are.
+    HostsName(Hosts), "choice of hosts", "a choice of hosts" {
+        "random" => Hosts::Random, "each connection draws a sender and a receiver, which differ";
+        "permutation" => Hosts::Permutation, "each node sends to one other, drawn once by the seed of the simulation; each connection draws a sender";
+        "all-to-one" => Hosts::AllToOne, "each connection draws a sender, and ends at the one node of `to`";
+        "incast" => Hosts::Incast, "rounds: a receiver is drawn, and `senders` nodes begin to send to it at one instant";
     }
 
     /// The shape of a generated network.

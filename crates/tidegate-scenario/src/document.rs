@@ -26,6 +26,7 @@ mod scheduler;
 mod set;
 mod source;
 mod topology;
+mod workload;
 
 pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
@@ -38,6 +39,7 @@ pub use scheduler::{DwcsTable, IntServTable, ProfileTable};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
 pub use topology::{TierTable, TopologyTable};
+pub use workload::WorkloadTable;
 
 /// A scenario file: one or more policies, the links they govern and the traffic that crosses them. Without `simulation`, `link` and
 /// `flow` it is a policy file, for replay and live use.
@@ -79,6 +81,8 @@ pub struct File {
     pub link: Vec<Block<LinkTable>>,
     /// The flows: sources of packets and their paths.
     pub flow: Vec<Block<FlowTable>>,
+    /// The workloads: TCP connections that arrive by themselves.
+    pub workload: Vec<Block<WorkloadTable>>,
     /// What `tidegate sweep` varies.
     pub sweep: Option<Block<SweepTable>>,
 }
@@ -103,7 +107,7 @@ pub struct SimulationTable {
     #[schemars(extend("default" = "a hundredth of what is left of the duration after the warm-up", "examples" = ["100 ms"]))]
     pub sample: Option<At<Duration>>,
     /// How flows that name `from` and `to` use several paths of the least weight.
-    #[schemars(extend("default" = "first; flow if the file has a `topology` or `pairs`"))]
+    #[schemars(extend("default" = "first; flow if the file has a `topology`, a `workload` or `pairs`"))]
     pub equal_paths: Option<At<EqualPathsName>>,
 }
 

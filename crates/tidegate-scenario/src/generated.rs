@@ -16,13 +16,13 @@ const BACK: &str = "-back";
 /// The key of links that have two directions.
 const DUPLEX: &str = "duplex";
 
-/// True if a change sets a value of one link or flow by its name, which may be generated, and not how many there are: such
-/// changes are made when links and flows have been written out.
+/// True if a change sets a value of one link, flow or workload by its name, which may be generated, and not how many there are: such
+/// changes are made when they have been written out.
 pub(crate) fn comes_later(change: &Override<'_>) -> bool {
     let path = change.path(usize::MAX);
     // A name with a hole is that of the table which a loop repeats.
     let says_how_many = path.contains(&DUPLEX) || path.contains(&FOR) || path.get(1).is_some_and(|name| name.contains('{'));
-    change.sets() && path.len() >= 3 && matches!(path[0], "link" | "flow") && !says_how_many
+    change.sets() && path.len() >= 3 && matches!(path[0], "link" | "flow" | "workload") && !says_how_many
 }
 
 /// Writes the generated links of a tree out.

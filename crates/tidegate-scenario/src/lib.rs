@@ -106,6 +106,7 @@ mod rows;
 mod rules;
 mod schema;
 mod service;
+mod sizes;
 mod slots;
 mod source;
 mod structure;

@@ -20,6 +20,7 @@ use crate::rates::read_traces;
 use crate::rows::RowEdit;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
+use crate::sizes::read_sizes;
 use crate::structure;
 use crate::sweep::{Sweep, SweepTable};
 use crate::templates;
@@ -448,6 +449,7 @@ impl<'i> Loader<'_, 'i> {
                 let (mut lists, findings) = self.lists();
                 preset::expand(&mut file, whole, &mut lists, findings);
                 read_traces(&mut file, &mut self.captures.texts, self.findings);
+                read_sizes(&mut file, &mut self.captures.texts, self.findings);
                 (!self.has_errors(before)).then_some(file)
             }
             Err(error) => {

@@ -30,6 +30,7 @@ use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, Node
 
 mod pairs;
 mod paths;
+pub(crate) mod workloads;
 
 /// Bytes of an ATM cell.
 const CELL: u32 = 53;
@@ -43,6 +44,10 @@ pub struct Simulation {
     pub experiment: Experiment,
     /// The tables that the flows come from, in the order of the file.
     pub groups: Vec<FlowGroup>,
+    /// What workloads offer to each link in bit/s on the wire, and how many of them take what they get; empty without workloads.
+    pub(crate) offered_by_workloads: Vec<(f64, usize)>,
+    /// The sizes of each workload, as they are written.
+    pub(crate) sizes: Vec<String>,
     /// The generated topologies: name and kind.
     pub(crate) topologies: Vec<(String, TopologyKind)>,
     /// For each link, the index of its policy.
@@ -67,7 +72,7 @@ pub struct FlowGroup {
 }
 
 impl Simulation {
-    /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows without a mean rate; both without calls.
+    /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows and workloads without a mean rate; both without calls.
     pub fn offered(&self) -> Vec<(f64, usize)> {
         let mut offered = vec![(0.0, 0); self.network.links.len()];
         for group in self.groups.iter().filter(|group| !self.asks(group)) {
@@ -80,6 +85,9 @@ impl Simulation {
                     }
                 }
             }
+        }
+        for (offered, (rate, open_ended)) in offered.iter_mut().zip(&self.offered_by_workloads) {
+            *offered = (offered.0 + rate, offered.1 + open_ended);
         }
         offered
     }
@@ -112,9 +120,12 @@ impl Simulation {
         };
         let before = findings.len();
         let experiment = experiment(table, findings);
-        if file.flow.is_empty() {
-            findings
-                .push(table.error("a simulation without a flow").help("add a [[flow]], or remove [simulation] to make it a policy file"));
+        if file.flow.is_empty() && file.workload.is_empty() {
+            findings.push(
+                table
+                    .error("a simulation without a flow")
+                    .help("add a [[flow]] or a [[workload]], or remove [simulation] to make it a policy file"),
+            );
         }
         let mut building = Building {
             file,
@@ -147,6 +158,7 @@ impl Simulation {
                     let tables = file.flow.iter().filter_map(|flow| flow.calls.as_ref());
                     tables.map(|calls| calls.span.clone()).nth(calls).unwrap_or(table.span.clone())
                 }
+                Subject::Workload(workload) => file.workload[workload].name.span.clone(),
                 Subject::Flow(flow) => {
                     let group = simulation.groups.iter().rposition(|group| group.first <= flow).unwrap_or(0);
                     file.flow[group].name.span.clone()
@@ -176,7 +188,7 @@ impl Simulation {
 
 /// How paths of equal weight are used.
 fn equal_paths(file: &File, table: &SimulationTable) -> EqualPaths {
-    let has_many = !file.topology.0.is_empty() || file.flow.iter().any(|flow| flow.pairs.is_some());
+    let has_many = !file.topology.0.is_empty() || !file.workload.is_empty() || file.flow.iter().any(|flow| flow.pairs.is_some());
     let unsaid = if has_many { EqualPaths::Flow } else { EqualPaths::First };
     table.equal_paths.as_ref().map_or(unsaid, |at| at.value.0)
 }
@@ -411,6 +423,7 @@ impl Building<'_> {
             broker: None,
             failures: Vec::new(),
             reroutes: Vec::new(),
+            workloads: Vec::new(),
         };
         self.graph = Some(network.graph());
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());
@@ -478,10 +491,13 @@ impl Building<'_> {
             ports.settle(&mut network, &tables_of_calls, &flows, self.findings);
             separate(&mut network, self.policies, &self.policy_of_link, &tables_of_calls, self.findings);
         }
+        let offered_by_workloads = self.workloads(&mut network, experiment.seed);
         self.is_complete.then_some(Simulation {
             network,
             experiment,
             groups,
+            offered_by_workloads,
+            sizes: self.file.workload.iter().map(|table| table.sizes.0.clone()).collect(),
             topologies: self.file.topology.0.iter().map(|(name, table)| (name.0.clone(), table.kind.value.0)).collect(),
             policy_of_link: self.policy_of_link,
             bounds_of_link: self.bounds_of_link,

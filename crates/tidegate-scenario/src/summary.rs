@@ -15,7 +15,7 @@ use crate::proof::Proof;
 use crate::rates::describe as describe_rates;
 use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
-use crate::simulation::{FlowGroup, Simulation};
+use crate::simulation::{FlowGroup, Simulation, workloads};
 use crate::slots::{print_part, print_service};
 use crate::source::describe;
 use crate::topology;
@@ -75,7 +75,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         let Some(simulation) = &variant.simulation else { continue };
         text += &topology::describe(simulation);
         text += &links(variant, simulation, detail);
-        let flows = flows(simulation, detail);
+        let flows = flows(simulation, detail) + &workloads::describe(&simulation.network, &simulation.sizes);
         if flows != flows_shown {
             text += &flows;
             flows_shown = flows;
@@ -415,8 +415,8 @@ fn links(variant: &Variant, simulation: &Simulation, detail: Detail) -> String {
 }
 
 fn flows(simulation: &Simulation, detail: Detail) -> String {
-    let mut text = "\nflows\n".to_owned();
     let groups = simulation.groups.len();
+    let mut text = if groups == 0 { String::new() } else { "\nflows\n".to_owned() };
     for FlowGroup { name, first, count, promise } in &simulation.groups[..detail.of(groups)] {
         let flow = &simulation.network.flows[*first];
         let path: Vec<&str> = flow.path.iter().map(|link| simulation.network.links[link.0].name.as_str()).collect();

@@ -88,6 +88,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`source` of a flow", "SourceTable"),
     ("`packet_mix` of a source", "MixTable"),
     ("`header` of a flow", "HeaderTable"),
+    ("`[[workload]]`", "WorkloadTable"),
     ("`[sweep]`", "SweepTable"),
 ];
 

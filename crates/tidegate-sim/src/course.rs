@@ -4,6 +4,7 @@ use crate::error::{Problem, Subject};
 use crate::id::LinkId;
 use crate::network::{Link, Network};
 use crate::route::Routes;
+use crate::workload::Reach;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 
@@ -34,6 +35,8 @@ pub(crate) struct Course {
     pub classes: Vec<Vec<String>>,
     /// What links and routes do, in the order of their instants.
     pub happenings: Vec<(u64, Happening)>,
+    /// The paths of workloads; `None` if there are none.
+    pub reach: Option<Reach>,
 }
 
 /// What happens to links and routes at an instant.
@@ -78,11 +81,15 @@ impl Course {
         let mut classes: Vec<Vec<String>> = network.links.iter().map(names).collect();
         let mut phases = Vec::new();
         if changes.is_empty() {
-            return Ok(Course { routes, phases, classes, happenings });
+            let reach = if network.workloads.is_empty() { None } else { Some(Reach::of(network)?) };
+            return Ok(Course { routes, phases, classes, happenings, reach });
         }
         if let (Some(failure), Some((LinkId(link), _))) = (network.failures.first(), changes[0].ports.first()) {
             let problem = format!("failure {} is in the same file", failure.name);
             return Err(refused(network, *link, &problem, "changes or failures, not both"));
+        }
+        if let (false, Some((LinkId(link), _))) = (network.workloads.is_empty(), changes[0].ports.first()) {
+            return Err(refused(network, *link, "connections of workloads keep the paths that they started with", "no workload"));
         }
         if let (false, Some((LinkId(link), _))) = (network.calls.is_empty(), changes[0].ports.first()) {
             return Err(refused(network, *link, "flows come and go by admission, which does not know of the change", "flows that stay"));
@@ -117,7 +124,7 @@ impl Course {
             let links = change.ports.iter().map(|(link, _)| (link.0, present.links[link.0].clone())).collect();
             phases.push(Phase { at: change.at.picoseconds(), links, routes: next });
         }
-        Ok(Course { routes, phases, classes, happenings })
+        Ok(Course { routes, phases, classes, happenings, reach: None })
     }
 
     /// True if the port of a link changes at some time.

@@ -16,6 +16,8 @@ pub enum Subject {
     Calls(usize),
     /// The failure of this index.
     Failure(usize),
+    /// The workload of this index.
+    Workload(usize),
 }
 
 /// Something in a network or an experiment that cannot be simulated.
@@ -42,6 +44,7 @@ impl Subject {
             Subject::Flow(_) => "flow ",
             Subject::Calls(_) => "calls ",
             Subject::Failure(_) => "failure ",
+            Subject::Workload(_) => "workload ",
         }
     }
 }

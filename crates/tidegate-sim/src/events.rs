@@ -47,6 +47,22 @@ impl Events {
         events
     }
 
+    /// Makes room for `slots` slots in all; the new ones have no event. The tree at least doubles, so that growing one by one costs each slot a constant.
+    pub fn grow(&mut self, slots: usize) {
+        if slots <= self.leaves {
+            return;
+        }
+        let mut grown = Events::new(slots);
+        for slot in 0..self.leaves {
+            grown.nodes[grown.leaves + slot].at = self.at(slot);
+        }
+        for node in (1..grown.leaves).rev() {
+            let (left, right) = (grown.nodes[2 * node], grown.nodes[2 * node + 1]);
+            grown.nodes[node] = if right.at < left.at { right } else { left };
+        }
+        *self = grown;
+    }
+
     /// The next event: its instant and slot. [`NEVER`] if there is none.
     #[inline]
     pub fn first(&self) -> (u64, usize) {

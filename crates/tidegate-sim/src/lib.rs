@@ -11,6 +11,7 @@
 //! | [`routing`] | shortest paths by weight, and the choice among equals |
 //! | [`tcp`] | TCP connections, and what is exchangeable in them |
 //! | [`source`] | the kinds of sources, and their distributions |
+//! | [`workload`] | TCP connections that come by themselves, carry a size and go |
 //! | [`calls`] | flows that ask for admission, hold and leave |
 //! | [`events`] | the event set, which other models than a network use too |
 //! | [`experiment`] | how long, how often, and from which seed |
@@ -24,7 +25,8 @@
 //! **Lengths and rates.** Sources, buffers and results count frames; a port adds its overhead on the wire itself.
 //!
 //! **Ties.** Events of one instant have an order. First come links that become free, then packets that reach the end of a link, both in the order
-//! of the links. Sources and timers follow in the order of the flows, and last come segments that leave their sending hosts. A packet that
+//! of the links. Sources and timers follow in the order of the flows, then segments that leave their sending hosts, and last arrivals of workloads and what their
+//! connections do. A packet that
 //! finds its link idle starts at once; one that arrives at the same instant through a later event finds it busy.
 //!
 //! **Determinism.** The same network, experiment and seed give the same outcome, bit for bit, whatever the number of threads.
@@ -90,6 +92,7 @@ pub mod statistics;
 pub mod tcp;
 pub mod time;
 pub mod trace;
+pub mod workload;
 
 mod cells;
 mod course;
@@ -114,7 +117,8 @@ pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
     ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FailureOutcome, FlowOutcome, Histogram, LongestDelay, Outcome, PortOutcome,
-    Replication, TaggedOutcome, TcpOutcome,
+    Replication, RoundOutcome, SizeOutcome, TaggedOutcome, TcpOutcome, WorkloadOutcome,
 };
 pub use tagging::Tagging;
 pub use trace::{Step, TraceEvent, Tracer};
+pub use workload::{Completion, CompletionSink, Pattern, Rhythm, Workload};

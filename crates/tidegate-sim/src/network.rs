@@ -8,6 +8,7 @@ use crate::routing::{Choice, Graph};
 use crate::source::{Source, sender_shaper};
 use crate::tagging::Tagging;
 use crate::time::LONGEST_DURATION;
+use crate::workload::Workload;
 use std::collections::HashSet;
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::admission::{Link as AdmittingLink, LinkSettings, PathAdmission, RequestError, SettingsError};
@@ -38,6 +39,8 @@ pub struct Network {
     pub failures: Vec<Failure>,
     /// The paths that flows take in place of [`FlowSpec::path`], in the order of their instants.
     pub reroutes: Vec<Reroute>,
+    /// TCP connections that come by themselves and go.
+    pub workloads: Vec<Workload>,
 }
 
 /// A link in one direction, and the output port that feeds it.
@@ -211,7 +214,8 @@ impl Network {
         self.check_flows()?;
         self.check_calls()?;
         self.check_failures()?;
-        self.check_reroutes()
+        self.check_reroutes()?;
+        self.check_workloads()
     }
 
     fn check_failures(&self) -> Result<(), Problem> {
@@ -220,6 +224,13 @@ impl Network {
                 let subject = Subject::Failure(index);
                 Err(Problem { subject, name: failure.name.clone(), key, problem, expected: expected.into() })
             };
+            if !self.workloads.is_empty() {
+                return refuse(
+                    "at",
+                    "connections of workloads keep the paths that they started with".into(),
+                    "no workload, or no failures",
+                );
+            }
             if !self.calls.is_empty() {
                 return refuse(
                     "at",
@@ -408,6 +419,26 @@ impl Network {
         let ports: Vec<u32> = (0..settings.len() as u32).collect();
         let Ok(mut admission) = PathAdmission::new(&settings, 1, ports.len()) else { return Ok(()) };
         admission.allocate(&calls.request(flow, &ports)).map(|_| ())
+    }
+
+    /// What [`Reach::of`](crate::workload::Reach::of) does not check.
+    fn check_workloads(&self) -> Result<(), Problem> {
+        let mut names = HashSet::new();
+        for (index, workload) in self.workloads.iter().enumerate() {
+            let refuse = |key, problem: String, expected: String| {
+                Err(Problem { subject: Subject::Workload(index), name: workload.name.clone(), key, problem, expected })
+            };
+            if !names.insert(workload.name.as_str()) {
+                return refuse("name", "another workload has it".into(), "a unique name".into());
+            }
+            if !self.calls.is_empty() || self.broker.is_some() {
+                return refuse("name", "flows of the network ask for admission, and its connections do not".into(), "no calls".into());
+            }
+            if let Err(fault) = workload.check(self) {
+                return refuse(fault.key, fault.problem, fault.expected);
+            }
+        }
+        Ok(())
     }
 
     fn check_calls(&self) -> Result<(), Problem> {

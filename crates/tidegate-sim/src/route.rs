@@ -16,6 +16,8 @@ use tidegate_core::classifier::{Classifier, FlowKey, Header, Network as Layer, T
 use tidegate_core::packet::{Colour, Ecn, Flow};
 use tidegate_core::remark::{CodePoint, Remarks};
 
+pub(crate) mod slots;
+
 /// The link of a hop that is the sink.
 pub(crate) const SINK: u32 = u32::MAX;
 

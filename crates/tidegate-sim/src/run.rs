@@ -7,6 +7,7 @@ use crate::network::Network;
 use crate::simulation::Simulation;
 use crate::statistics::{Outcome, Replication};
 use crate::trace::Tracer;
+use crate::workload::CompletionSink;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,6 +25,8 @@ pub struct Control<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Sees every packet of the first replication, which then takes several times as long.
     pub tracer: Option<&'a dyn Tracer>,
+    /// Sees every complete connection of workloads. Replications run one after the other then.
+    pub completions: Option<&'a dyn CompletionSink>,
 }
 
 /// Simulates every replication, and summarises them.
@@ -49,7 +52,8 @@ pub fn run_with_changes(
     network.check()?;
     let course = Course::of(network, changes)?;
     let count = experiment.replications;
-    let cores = control.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let one_by_one = control.completions.map(|_| NonZeroUsize::MIN);
+    let cores = one_by_one.or(control.threads).or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let progress = Progress::new(control, count);
     let next = AtomicU32::new(control.first_replication);
     let end = control.first_replication.saturating_add(count);
@@ -61,7 +65,8 @@ pub fn run_with_changes(
                 return done;
             }
             let tracer = control.tracer.filter(|_| replication == 0);
-            let result = Simulation::new(network, experiment, &course, replication, tracer).run(&mut |part| progress.at(replication, part));
+            let result = Simulation::new(network, experiment, &course, replication, tracer, control.completions)
+                .run(&mut |part| progress.at(replication, part));
             if result.is_err() {
                 next.store(end, Ordering::Relaxed);
                 progress.failed.store(true, Ordering::Relaxed);

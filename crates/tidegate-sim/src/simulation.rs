@@ -5,6 +5,7 @@
 //! | [`agenda`] | the next event of every port, link, source and host |
 //! | [`sources`] | what emits packets by the clock, and greedy sources |
 //! | [`connections`] | TCP connections, which react to packets and to their timers |
+//! | [`workloads`], [`pool`] | connections that come and go, and their slots |
 //! | [`data_plane`] | ports and links, and the packets on them |
 //! | [`signalling`] | calls that are set up and released |
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
@@ -23,11 +24,13 @@ use crate::experiment::Experiment;
 use crate::failure::{FailureStatistics, Reroute};
 use crate::network::Network;
 use crate::random::spread_hash;
+use crate::route::slots::Paths;
 use crate::source::Source;
 use crate::statistics::flow::{FlowMeter, PathSummary};
 use crate::statistics::{Replication, TcpStatistics};
 use crate::time::NEVER;
 use crate::trace::Tracer;
+use crate::workload::CompletionSink;
 use admitting_ports::AdmittingPorts;
 use agenda::{Agenda, Due};
 use connections::Connections;
@@ -39,6 +42,7 @@ use signalling::Signalling;
 use sources::Sources;
 use tidegate_core::port::Switched;
 use tracing::Tracing;
+use workloads::Workloads;
 
 mod accounting;
 mod adapter;
@@ -51,6 +55,7 @@ mod flights;
 mod flows;
 mod link;
 mod packet;
+mod pool;
 mod reverse_path;
 mod signalling;
 mod sources;
@@ -58,6 +63,7 @@ mod sources;
 mod tests;
 mod tracing;
 mod workers;
+mod workloads;
 
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
@@ -87,16 +93,19 @@ impl<'a> Simulation<'a> {
         course: &'a Course,
         replication: u32,
         tracer: Option<&'a dyn Tracer>,
+        completions: Option<&'a dyn CompletionSink>,
     ) -> Simulation<'a> {
         let routes = &course.routes;
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let mut sources = Sources::new(network, experiment, routes, replication);
-        let connections = Connections::new(network, experiment, routes, replication);
+        let workloads = Workloads::new(network, course.reach.as_ref(), completions, experiment, replication);
+        let mut connections = Connections::new(network, experiment, routes, replication, workloads);
         let (links, driven) = link::build(network, course, experiment, replication, tracer.is_some());
         let late_links = link::late_links(&links);
         let link_ends = links.len() + late_links.len();
-        let mut agenda = Agenda::new(driven.len(), link_ends, network.flows.len(), connections.slow_hosts(), !network.calls.is_empty());
+        let flows = (network.flows.len(), connections.all.len(), connections.slow_hosts());
+        let mut agenda = Agenda::new((driven.len(), link_ends), flows, !network.calls.is_empty(), network.workloads.len());
         for (index, flow) in network.flows.iter().enumerate() {
             agenda.set_source(index, sources.first(index, flow.start.picoseconds()));
         }
@@ -106,7 +115,7 @@ impl<'a> Simulation<'a> {
         let summaries = PathSummary::of_all(network).into_iter();
         let meters = summaries.map(|summary| FlowMeter::new(summary, warm_up, sample_interval)).collect();
         let tracing = tracer.map(|tracer| Box::new(Tracing::new(tracer, network)));
-        let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network), tracing);
+        let flows = Flows::new(Paths::new(routes), meters, connections.all.len(), sources::greedy_windows(network), tracing);
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
         let failures = vec![FailureStatistics::default(); network.failures.len()];
@@ -114,6 +123,7 @@ impl<'a> Simulation<'a> {
         let mut plane =
             DataPlane { agenda, links, driven, flights, late_links, flows, end, limit, events, packet_hops, admission, failures };
         plane.start_exchanges();
+        connections.workloads.start(&mut plane);
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
         let seed = experiment.seed;
         let (changes, happened) = (Vec::new(), 0);
@@ -144,7 +154,7 @@ impl<'a> Simulation<'a> {
         }
         while let Some(phase) = course.phases.get(self.changes.len()).filter(|phase| phase.at < limit) {
             self.play_until(phase.at, tick)?;
-            self.plane.flows.routes = &phase.routes;
+            self.plane.flows.routes = Paths::new(&phase.routes);
             let mut done = Switched::default();
             for (index, link) in &phase.links {
                 done += self.plane.switch(phase.at, *index, link, &course.classes[*index]);
@@ -216,6 +226,8 @@ impl<'a> Simulation<'a> {
                     connections.wake(now, flow, plane);
                 }
             }
+            Due::Connection(flow) => connections.wake(now, flow, plane),
+            Due::Workload(workload) => connections.arrive(now, workload, plane),
             Due::Host(connection) => connections.leave(now, connection, plane),
             Due::Signalling => signalling.play(now, sources, plane),
         }
@@ -243,13 +255,16 @@ impl<'a> Simulation<'a> {
             };
             flows.push(statistics);
         }
-        for (tcp, back) in connections.all.into_iter().zip(&plane.flows.reverse_path.meters) {
+        let Connections { all, workloads, .. } = connections;
+        let of_network = plane.flows.pool.first_connection as usize;
+        for (tcp, back) in all.into_iter().zip(&plane.flows.reverse_path.meters).take(of_network) {
             flows[tcp.flow].tcp = Some(Box::new(TcpStatistics::of(tcp.connection.finish(end), back)));
         }
         let ports = plane.links.into_iter().map(|link| link.finish(end)).collect();
         let calls = signalling.finish(end);
+        let (workloads, connection_slots) = (workloads.finish(), plane.flows.pool.slots() as u64);
         let (events, packet_hops, failures) = (plane.events, plane.packet_hops, plane.failures);
-        let statistics = Replication { flows, ports, calls, failures, events, packet_hops, changes };
+        let statistics = Replication { flows, ports, calls, workloads, connection_slots, failures, events, packet_hops, changes };
         accounting::check_classes(network, &course.classes, &statistics, replication)?;
         Ok(statistics)
     }

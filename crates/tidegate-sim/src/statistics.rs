@@ -6,6 +6,7 @@
 //! | [`flow`] | one flow, end to end, in one replication |
 //! | [`port`] | one port and its classes in one replication |
 //! | [`tcp`] | one TCP connection in one replication |
+//! | [`workload`] | the connections of one workload, in one replication and in all |
 //! | [`estimate`] | a mean over replications with its confidence interval |
 //! | [`difference`] | the difference of two means with its interval, and whether it can be chance |
 //! | [`outcome`] | all replications together |
@@ -20,6 +21,7 @@ pub mod outcome;
 pub mod port;
 pub mod tcp;
 pub mod time_weighted;
+pub mod workload;
 
 pub use difference::{Difference, adjusted};
 pub use estimate::Estimate;
@@ -32,6 +34,7 @@ pub use port::{ClassStatistics, PortStatistics};
 pub use tcp::TcpStatistics;
 pub use tidegate_statistics::{CoarseHistogram, Histogram};
 pub use time_weighted::TimeWeighted;
+pub use workload::{COMPLETION_QUANTILES, RoundOutcome, SizeOutcome, WorkloadOutcome, WorkloadStatistics};
 
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;

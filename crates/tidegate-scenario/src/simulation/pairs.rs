@@ -74,34 +74,7 @@ impl Building<'_> {
                 };
                 return Ok((0..count.unwrap_or(starts.len())).map(draw).collect());
             }
-            Pairs::Permutation => {
-                let is_one_set = starts == ends;
-                let is_disjoint = starts.iter().all(|start| ends.binary_search(start).is_err());
-                if starts.len() != ends.len() || !is_one_set && !is_disjoint || is_one_set && starts.len() == 1 {
-                    let problem = format!("`from` has {} nodes and `to` has {}, and no permutation fits", starts.len(), ends.len());
-                    let finding = to.error(problem).context(from.span.clone(), "where flows start");
-                    return Err(finding.help("name the same two nodes or more in both, or equally many others"));
-                }
-                let mut order = ends;
-                for last in (1..order.len()).rev() {
-                    order.swap(last, below(last + 1));
-                }
-                if is_one_set {
-                    // Along a random cycle no node sends to itself.
-                    let mut pairs: Vec<Ends> = (0..order.len()).map(|at| (order[at], order[(at + 1) % order.len()])).collect();
-                    pairs.sort_unstable();
-                    pairs
-                } else {
-                    starts.into_iter().zip(order).collect()
-                }
-            }
-            Pairs::AllToOne => {
-                let &[end] = &ends[..] else {
-                    let finding = to.error(format!("`to` names {} nodes, and all flows end at one", ends.len()));
-                    return Err(finding.context(pairs.span.clone(), "chosen here").help("write the name of one node"));
-                };
-                starts.into_iter().filter(|&start| start != end).map(|start| (start, end)).collect()
-            }
+            kind => listed(kind, (from, to, pairs.span.clone()), (starts, ends), &mut below)?,
         };
         if every.is_empty() {
             return Err(to.error("no flow has another end than its start").help("write patterns of several nodes"));
@@ -127,7 +100,7 @@ impl Building<'_> {
 }
 
 /// The nodes that match a pattern, in the order of the network.
-fn nodes(pattern: &At<Name>, network: &Network) -> Result<Vec<NodeId>, Diagnostic> {
+pub(super) fn nodes(pattern: &At<Name>, network: &Network) -> Result<Vec<NodeId>, Diagnostic> {
     let nodes = network.nodes.iter().enumerate().filter(|(_, name)| matches_pattern(&pattern.0, name));
     let nodes: Vec<NodeId> = nodes.map(|(node, _)| NodeId(node)).collect();
     if nodes.is_empty() {
@@ -135,4 +108,46 @@ fn nodes(pattern: &At<Name>, network: &Network) -> Result<Vec<NodeId>, Diagnosti
         return Err(suggest(finding, &pattern.0, network.nodes.iter().take(100).map(String::as_str), "nodes"));
     }
     Ok(nodes)
+}
+
+/// The pairs of a kind that lists them: of the nodes that two patterns match, chosen at a place of the file.
+pub(super) fn listed(
+    kind: Pairs,
+    (from, to, place): (&At<Name>, &At<Name>, Span),
+    (starts, ends): (Vec<NodeId>, Vec<NodeId>),
+    below: &mut dyn FnMut(usize) -> usize,
+) -> Result<Vec<Ends>, Diagnostic> {
+    Ok(match kind {
+        Pairs::Random => {
+            starts.iter().flat_map(|&start| ends.iter().map(move |&end| (start, end))).filter(|(start, end)| start != end).collect()
+        }
+        Pairs::Permutation => {
+            let is_one_set = starts == ends;
+            let is_disjoint = starts.iter().all(|start| ends.binary_search(start).is_err());
+            if starts.len() != ends.len() || !is_one_set && !is_disjoint || is_one_set && starts.len() == 1 {
+                let problem = format!("`from` has {} nodes and `to` has {}, and no permutation fits", starts.len(), ends.len());
+                let finding = to.error(problem).context(from.span.clone(), "where flows start");
+                return Err(finding.help("name the same two nodes or more in both, or equally many others"));
+            }
+            let mut order = ends;
+            for last in (1..order.len()).rev() {
+                order.swap(last, below(last + 1));
+            }
+            if is_one_set {
+                // Along a random cycle no node sends to itself.
+                let mut pairs: Vec<Ends> = (0..order.len()).map(|at| (order[at], order[(at + 1) % order.len()])).collect();
+                pairs.sort_unstable();
+                pairs
+            } else {
+                starts.into_iter().zip(order).collect()
+            }
+        }
+        Pairs::AllToOne => {
+            let &[end] = &ends[..] else {
+                let finding = to.error(format!("`to` names {} nodes, and all flows end at one", ends.len()));
+                return Err(finding.context(place, "chosen here").help("write the name of one node"));
+            };
+            starts.into_iter().filter(|&start| start != end).map(|start| (start, end)).collect()
+        }
+    })
 }

@@ -20,10 +20,16 @@ fn ties_go_to_the_lower_slot() {
 
 proptest! {
     #[test]
-    fn the_first_is_that_of_a_sorted_list(slots in 1usize..70, changes in prop::collection::vec((any::<u16>(), 0u64..20), 0..200)) {
+    fn the_first_is_that_of_a_sorted_list(mut slots in 1usize..70, changes in prop::collection::vec((any::<u16>(), 0u64..20), 0..200)) {
         let mut events = Events::new(slots);
         let mut model = vec![NEVER; slots];
         for (slot, at) in changes {
+            if slot % 16 == 0 {
+                // Now and then the set grows.
+                slots += usize::from(slot / 16 % 40);
+                events.grow(slots);
+                model.resize(slots, NEVER);
+            }
             let slot = usize::from(slot) % slots;
             // A fifth of the changes take an event away.
             let at = if at < 4 { NEVER } else { at };

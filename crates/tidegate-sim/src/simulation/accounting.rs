@@ -29,9 +29,11 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
     let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
     check_connections(plane, connections, network).map_err(not_conserved)?;
     let (meters, reverse) = (&plane.flows.meters, &plane.flows.reverse_path.meters);
-    accounted += meters.iter().map(|flow| flow.delivered()).chain(reverse.iter().map(|meter| meter.delivered)).sum();
+    // The reverse paths of workloads are among those of connections; their data is not.
+    let ways = || reverse.iter().chain(plane.flows.pool.all_data());
+    accounted += meters.iter().map(|flow| flow.delivered()).chain(ways().map(|meter| meter.delivered)).sum();
     let of_flows = meters.iter().map(|flow| flow.emitted + flow.duplicated());
-    let emitted: Volume = of_flows.chain(reverse.iter().map(|meter| meter.emitted + meter.duplicated)).sum();
+    let emitted: Volume = of_flows.chain(ways().map(|meter| meter.emitted + meter.duplicated)).sum();
     if accounted == emitted { Ok(()) } else { Err(not_conserved(("the network".into(), emitted, accounted))) }
 }
 
@@ -53,9 +55,19 @@ fn held_or_lost(state: &LinkState) -> Volume {
 
 /// Checks that the ends of every connection agree with each other and with the network.
 fn check_connections(plane: &DataPlane, connections: &Connections, network: &Network) -> Result<(), Mismatch> {
-    for (TcpFlow { connection, flow, .. }, back) in connections.all.iter().zip(&plane.flows.reverse_path.meters) {
-        let place = || format!("connection {}", network.flows[*flow].name);
-        let (sent, emitted) = (connection.sent(), plane.flows.meters[*flow].emitted);
+    let of_workloads = plane.flows.pool.all_data().enumerate().map(Some);
+    let of_network = std::iter::repeat_n(None, plane.flows.pool.first_connection as usize);
+    let slots = of_network.chain(of_workloads);
+    for ((TcpFlow { connection, flow, .. }, back), slot) in connections.all.iter().zip(&plane.flows.reverse_path.meters).zip(slots) {
+        let place = || match slot {
+            None => format!("connection {}", network.flows[*flow].name),
+            Some((slot, _)) => format!("a connection of workload {}", connections.workloads.name_of(slot)),
+        };
+        let (sent, emitted) = match slot {
+            None => (connection.sent(), plane.flows.meters[*flow].emitted),
+            Some((slot, data)) if data.under_way().is_some() => (connections.workloads.sent(slot, connection), data.emitted),
+            Some((_, data)) => (data.delivered + data.lost, data.emitted + data.duplicated),
+        };
         if sent != emitted {
             return Err((place(), sent, emitted));
         }

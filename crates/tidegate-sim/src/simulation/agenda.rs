@@ -1,7 +1,7 @@
 //! The pending events of a simulation, by what they happen to.
 //!
 //! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, sources, hosts that take time to send,
-//! signalling.
+//! signalling, arrivals of workloads, connections of workloads.
 
 use crate::events::Events;
 
@@ -18,6 +18,10 @@ pub(super) enum Due {
     Host(usize),
     /// Calls are set up or released.
     Signalling,
+    /// Connections of the workload of this number arrive.
+    Workload(usize),
+    /// A timer of a workload's connection fires, by the number of its flow.
+    Connection(usize),
 }
 
 pub(super) struct Agenda {
@@ -26,15 +30,37 @@ pub(super) struct Agenda {
     first_source: usize,
     first_host: usize,
     signalling: usize,
+    first_workload: usize,
+    /// The slots of workloads' connections: two each, the second for its sending host.
+    first_pooled: usize,
+    /// The flows and the connections of the network.
+    flows: usize,
+    connections: usize,
 }
 
+/// The slots of a workload's connection.
+const POOLED: usize = 2;
+
 impl Agenda {
-    /// `signals` says whether there is signalling.
-    pub(super) fn new(ports: usize, links: usize, sources: usize, hosts: usize, signals: bool) -> Agenda {
+    /// `signals` says whether there is signalling; of the connections, `hosts` are at sending hosts that take time.
+    pub(super) fn new(
+        (ports, links): (usize, usize),
+        (flows, connections, hosts): (usize, usize, usize),
+        signals: bool,
+        workloads: usize,
+    ) -> Agenda {
         let first_source = ports + links;
-        let first_host = first_source + sources;
+        let first_host = first_source + flows;
         let signalling = first_host + hosts;
-        Agenda { events: Events::new(signalling + usize::from(signals)), first_end: ports, first_source, first_host, signalling }
+        let first_workload = signalling + usize::from(signals);
+        let first_pooled = first_workload + workloads;
+        let events = Events::new(first_pooled);
+        Agenda { events, first_end: ports, first_source, first_host, signalling, first_workload, first_pooled, flows, connections }
+    }
+
+    /// Makes room for this many connections of workloads.
+    pub(super) fn grow(&mut self, slots: usize) {
+        self.events.grow(self.first_pooled + POOLED * slots);
     }
 
     /// The instant of the next event, and its slot.
@@ -53,8 +79,14 @@ impl Agenda {
             Due::Source(slot - self.first_source)
         } else if slot < self.signalling {
             Due::Host(slot - self.first_host)
-        } else {
+        } else if slot < self.first_workload {
             Due::Signalling
+        } else if slot < self.first_pooled {
+            Due::Workload(slot - self.first_workload)
+        } else if (slot - self.first_pooled).is_multiple_of(POOLED) {
+            Due::Connection((slot - self.first_pooled) / POOLED + self.flows)
+        } else {
+            Due::Host((slot - self.first_pooled) / POOLED + self.connections)
         }
     }
 
@@ -83,7 +115,8 @@ impl Agenda {
 
     #[inline]
     pub(super) fn set_source(&mut self, flow: usize, at: u64) {
-        self.events.set(self.first_source + flow, at);
+        let slot = if flow < self.flows { self.first_source + flow } else { self.first_pooled + POOLED * (flow - self.flows) };
+        self.events.set(slot, at);
     }
 
     pub(super) fn set_signalling(&mut self, at: u64) {
@@ -92,6 +125,11 @@ impl Agenda {
 
     #[inline]
     pub(super) fn set_host(&mut self, connection: usize, at: u64) {
-        self.events.set(self.first_host + connection, at);
+        let pooled = connection.checked_sub(self.connections);
+        self.events.set(pooled.map_or(self.first_host + connection, |slot| self.first_pooled + POOLED * slot + 1), at);
+    }
+
+    pub(super) fn set_workload(&mut self, workload: usize, at: u64) {
+        self.events.set(self.first_workload + workload, at);
     }
 }

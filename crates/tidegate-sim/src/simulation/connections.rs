@@ -3,6 +3,7 @@
 use super::agenda::Agenda;
 use super::data_plane::DataPlane;
 use super::packet::{InTransit, PacketMeta, WINDOW_REDUCED};
+use super::workloads::Workloads;
 use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::random::Stream;
@@ -13,6 +14,7 @@ use crate::tcp::connection::Connection;
 use crate::tcp::segment::{Message, NUMBER_BITS, Segment};
 use crate::time::NEVER;
 use tidegate_core::packet::Colour;
+use tidegate_core::units::Overhead;
 
 /// One connection, and where its packets start.
 pub(super) struct TcpFlow<'a> {
@@ -33,14 +35,23 @@ struct Starts {
 }
 
 pub(super) struct Connections<'a> {
-    /// In the order of their flows.
+    /// In the order of their flows; those of workloads come behind.
     pub all: Vec<TcpFlow<'a>>,
-    /// By flow, the number of its connection, if it is one.
+    /// By flow of the network, the number of its connection, if it is one.
     connection_of: Vec<u32>,
+    /// The number of the first connection of a workload.
+    first_pooled: usize,
+    pub workloads: Workloads<'a>,
 }
 
 impl<'a> Connections<'a> {
-    pub(super) fn new(network: &'a Network, experiment: &Experiment, routes: &Routes, replication: u32) -> Connections<'a> {
+    pub(super) fn new(
+        network: &'a Network,
+        experiment: &Experiment,
+        routes: &Routes,
+        replication: u32,
+        workloads: Workloads<'a>,
+    ) -> Connections<'a> {
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let (mut all, mut connection_of) = (Vec::new(), vec![u32::MAX; network.flows.len()]);
         for (index, flow) in network.flows.iter().enumerate() {
@@ -58,13 +69,13 @@ impl<'a> Connections<'a> {
                 starts: None,
             });
         }
-        Connections { all, connection_of }
+        Connections { first_pooled: all.len(), all, connection_of, workloads }
     }
 
     /// What a connection sends takes other paths from now on, or what comes back to it.
     pub(super) fn reroute(&mut self, flow: usize, is_back: bool, start: Start, plane: &DataPlane, hash: impl Fn() -> u64) {
         let tcp = &mut self.all[self.connection_of[flow] as usize];
-        let first = plane.flows.routes.first_variant[flow];
+        let first = plane.flows.routes.fixed.first_variant[flow];
         let starts = tcp.starts.get_or_insert_with(|| {
             let [data, acknowledgements] = [first, first + 1].map(Start::of_one_path);
             Box::new(Starts { data, acknowledgements, hash: hash() })
@@ -86,7 +97,33 @@ impl<'a> Connections<'a> {
     /// A packet reaches an end of its connection, which answers.
     #[inline]
     pub(super) fn receive(&mut self, now: u64, hop: Hop, packet: InTransit, plane: &mut DataPlane) {
-        let (number, length, meta) = (hop.queue.index(), packet.length, packet.meta);
+        let number = hop.queue.index();
+        if number >= self.first_pooled {
+            return self.receive_of_workload(now, number, hop, packet, plane);
+        }
+        self.exchange(now, number, hop, packet, plane);
+    }
+
+    /// The same for a connection of a workload.
+    fn receive_of_workload(&mut self, now: u64, number: usize, hop: Hop, packet: InTransit, plane: &mut DataPlane) {
+        let slot = number - self.first_pooled;
+        if !self.workloads.is_closed(slot) {
+            self.exchange(now, number, hop, packet, plane);
+            return self.workloads.follow(now, slot, &self.all[number], plane);
+        }
+        let flows = &mut plane.flows;
+        if hop.flow & BACK == 0 {
+            flows.deliver(now, hop.flow, &packet);
+        } else {
+            flows.reverse_path.meters[number].delivered.add(packet.length);
+            flows.reverse_path.take(packet.meta.flags);
+        }
+        flows.pool.settle(number as u32, &flows.reverse_path);
+    }
+
+    #[inline]
+    fn exchange(&mut self, now: u64, number: usize, hop: Hop, packet: InTransit, plane: &mut DataPlane) {
+        let (length, meta) = (packet.length, packet.meta);
         let tcp = &mut self.all[number];
         let mut sooner = false;
         if hop.flow & BACK == 0 {
@@ -114,7 +151,10 @@ impl<'a> Connections<'a> {
     /// The pending event of a flow's connection is due.
     #[cold]
     pub(super) fn wake(&mut self, now: u64, flow: usize, plane: &mut DataPlane) {
-        let number = self.connection_of[flow] as usize;
+        let number = match self.connection_of.get(flow) {
+            Some(&number) => number as usize,
+            None => flow - self.connection_of.len() + self.first_pooled,
+        };
         let tcp = &mut self.all[number];
         let (ack, message, opens) = tcp.connection.on_timer(now);
         for message in ack.map(Message::Ack).into_iter().chain(message) {
@@ -138,7 +178,12 @@ impl<'a> Connections<'a> {
     }
 }
 
-impl TcpFlow<'_> {
+impl<'a> TcpFlow<'a> {
+    /// A connection of a workload that arrives.
+    pub(super) fn of_workload(connection: Connection<'a>, flow: usize, data: Variant, acknowledgements: Variant) -> TcpFlow<'a> {
+        TcpFlow { connection, flow, tagger: Tagger::new(None, Overhead::None), data, acknowledgements, starts: None }
+    }
+
     #[inline]
     fn reschedule(&mut self, now: u64, sooner: bool, plane: &mut DataPlane) {
         if let Some(at) = self.connection.reschedule(now, sooner) {
@@ -186,10 +231,10 @@ impl TcpFlow<'_> {
                 plane.flows.meters[self.flow].emit(length, false);
                 return plane.flows.lose_unrouted(self.flow, length);
             };
-            start = plane.flows.routes.variants[variant];
+            start = plane.flows.routes.fixed.variants[variant];
         }
         let colour = self.tagger.colour(now, length, start.colour);
-        plane.flows.meters[self.flow].emit(length, colour != Colour::Green);
+        plane.flows.emit(self.flow, length, colour != Colour::Green);
         plane.arrive(now, InTransit::emitted(now, start.cursor, flags, length, colour));
     }
 
@@ -203,7 +248,7 @@ impl TcpFlow<'_> {
         reverse_path.meters[number].emitted.add(length);
         if let Some(starts) = &self.starts {
             let variant = starts.acknowledgements.variant(0, !starts.hash, packet);
-            start = variant.map(|variant| plane.flows.routes.variants[variant]);
+            start = variant.map(|variant| plane.flows.routes.fixed.variants[variant]);
         }
         match start {
             Some(start) => {

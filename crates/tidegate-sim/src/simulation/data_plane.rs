@@ -45,7 +45,7 @@ pub(super) struct DataPlane<'a> {
 impl<'a> DataPlane<'a> {
     #[inline]
     pub(super) fn hop(&self, cursor: u32) -> Hop {
-        self.flows.routes.hops[cursor as usize]
+        self.flows.routes.hop(cursor)
     }
 
     /// The hop, and the queue that a packet of this code point and length joins there.
@@ -170,7 +170,7 @@ impl<'a> DataPlane<'a> {
         let PortKind::Packets { port, busy_until } = &mut driven.kind else { return Switched::default() };
         let transition = Transition::prepare(port, link.port.clone());
         rest.meter.expect(transition.classifier(), names);
-        let routes = self.flows.routes;
+        let routes = self.flows.routes.fixed;
         let reclassify =
             |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hops[meta.cursor as usize], packet.ecn, packet.length));
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
@@ -196,7 +196,7 @@ impl<'a> DataPlane<'a> {
                     let ecn = packet.payload.ecn();
                     let packet = InTransit::from_port(&packet);
                     if let Some(admission) = &mut self.admission {
-                        let hop = self.flows.routes.hops[packet.meta.cursor as usize];
+                        let hop = self.flows.routes.hop(packet.meta.cursor);
                         let queue = self.flows.routes.queue(hop, ecn, packet.length);
                         if hop.flow & BACK == 0 {
                             admission.measure(start, link, u64::from(hop.flow), 8 * packet.length);
@@ -379,7 +379,7 @@ impl<'a> DataPlane<'a> {
     #[inline]
     fn crossing(&self, link: usize, (came, length): (Ecn, u32), cursor: u32, colour: Colour) -> (u32, Colour) {
         match &self.links[link].port {
-            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, came, length, colour),
+            LinkPort::Driven(port) if port.rewrites => self.flows.routes.fixed.crossing(cursor, came, length, colour),
             _ => (cursor + 1, colour),
         }
     }

@@ -1,10 +1,12 @@
 //! What the data plane reports about flows: deliveries and losses to their meters, room in the first queue to greedy sources.
 
 use super::packet::{InTransit, PacketMeta};
+use super::pool::Pool;
 use super::reverse_path::ReversePath;
 use super::tracing::{Traced, Tracing};
 use crate::id::LinkId;
-use crate::route::{BACK, Hop, Routes};
+use crate::route::slots::Paths;
+use crate::route::{BACK, Hop};
 use crate::source::greedy::GreedyWindow;
 use crate::statistics::flow::{FlowMeter, LossKind};
 use crate::statistics::port::PortMeter;
@@ -16,8 +18,10 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 
 pub(super) struct Flows<'a> {
-    pub routes: &'a Routes,
+    pub routes: Paths<'a>,
     pub meters: Vec<FlowMeter>,
+    /// The connections of workloads.
+    pub pool: Pool,
     pub reverse_path: ReversePath,
     /// The greedy sources, by flow; empty if there is none.
     greedy: Vec<Option<GreedyWindow>>,
@@ -33,7 +37,7 @@ pub(super) struct Flows<'a> {
 
 impl<'a> Flows<'a> {
     pub(super) fn new(
-        routes: &'a Routes,
+        routes: Paths<'a>,
         meters: Vec<FlowMeter>,
         connections: usize,
         greedy: Vec<Option<GreedyWindow>>,
@@ -41,9 +45,11 @@ impl<'a> Flows<'a> {
     ) -> Flows<'a> {
         let greedy = if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() };
         let reverse_path = ReversePath::new(connections);
+        let pool = Pool::new(meters.len() as u32, connections as u32);
         Flows {
             routes,
             meters,
+            pool,
             reverse_path,
             greedy,
             woken: Vec::new(),
@@ -72,7 +78,13 @@ impl<'a> Flows<'a> {
     /// A packet reaches the sink of its flow. True if the delivery is measured.
     #[inline]
     pub(super) fn deliver(&mut self, at: u64, flow: u32, packet: &InTransit) -> bool {
-        self.meters[flow as usize].deliver(at, packet.meta.created, packet.length, packet.meta.is_tagged())
+        match self.meters.get_mut(flow as usize) {
+            Some(meter) => meter.deliver(at, packet.meta.created, packet.length, packet.meta.is_tagged()),
+            None => {
+                self.pool.data(flow).delivered.add(packet.length);
+                true
+            }
+        }
     }
 
     /// A packet is on its way to the sink of its flow, which it reaches after the end.
@@ -85,7 +97,7 @@ impl<'a> Flows<'a> {
     #[cold]
     fn trace_at_port(&mut self, now: Time, packet: &Packet<PacketMeta>, step: Step) {
         let InTransit { meta, length, colour } = InTransit::from_port(packet);
-        let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: Some(packet.flow) };
+        let traced = Traced { hop: self.routes.hop(meta.cursor), meta, length, colour, queue: Some(packet.flow) };
         let Some(tracing) = &mut self.tracing else { return };
         match step {
             Step::Offered => tracing.offered(now.picoseconds(), &traced),
@@ -97,7 +109,7 @@ impl<'a> Flows<'a> {
     #[cold]
     pub(super) fn trace_on_link(&mut self, at: u64, step: Step, link: Option<usize>, packet: &InTransit) {
         let InTransit { meta, length, colour } = *packet;
-        let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: None };
+        let traced = Traced { hop: self.routes.hop(meta.cursor), meta, length, colour, queue: None };
         if let Some(tracing) = &mut self.tracing {
             tracing.on_link(at, step, link.map(LinkId), &traced);
         }
@@ -107,7 +119,7 @@ impl<'a> Flows<'a> {
     #[cold]
     pub(super) fn trace_mark(&mut self, now: u64, packet: &InTransit) {
         let InTransit { meta, length, colour } = *packet;
-        let traced = Traced { hop: self.routes.hops[meta.cursor as usize], meta, length, colour, queue: None };
+        let traced = Traced { hop: self.routes.hop(meta.cursor), meta, length, colour, queue: None };
         if let Some(tracing) = &mut self.tracing {
             tracing.marked_before_port(now, &traced);
         }
@@ -116,11 +128,12 @@ impl<'a> Flows<'a> {
     /// A packet is dropped at the port of its hop.
     #[cold]
     pub(super) fn drop_at_port(&mut self, meta: PacketMeta, length: u32, reason: DropReason) {
-        let hop = self.routes.hops[meta.cursor as usize];
+        let hop = self.routes.hop(meta.cursor);
         if hop.flow & BACK != 0 {
-            return self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
+            return self.lose_answer(hop.flow & !BACK, meta.flags, length);
         }
-        self.meters[hop.flow as usize].lose(LinkId(hop.link as usize), length, LossKind::AtPort(reason));
+        let Some(meter) = self.meters.get_mut(hop.flow as usize) else { return self.lose_of_pool(hop.flow, length) };
+        meter.lose(LinkId(hop.link as usize), length, LossKind::AtPort(reason));
         if hop.place == 0
             && let Some(source) = self.greedy(hop.flow as usize)
         {
@@ -133,9 +146,32 @@ impl<'a> Flows<'a> {
     #[cold]
     pub(super) fn lose_on_link(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) {
         if hop.flow & BACK != 0 {
-            self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
+            self.lose_answer(hop.flow & !BACK, meta.flags, length);
+        } else if let Some(meter) = self.meters.get_mut(hop.flow as usize) {
+            meter.lose(LinkId(link), length, LossKind::OnLink);
         } else {
-            self.meters[hop.flow as usize].lose(LinkId(link), length, LossKind::OnLink);
+            self.lose_of_pool(hop.flow, length);
+        }
+    }
+
+    /// A packet of a connection's reverse path is lost.
+    fn lose_answer(&mut self, connection: u32, place: u32, length: u32) {
+        self.reverse_path.lose(connection, place, length);
+        self.pool.settle(connection, &self.reverse_path);
+    }
+
+    /// A packet of a workload is lost.
+    fn lose_of_pool(&mut self, flow: u32, length: u32) {
+        self.pool.data(flow).lost.add(length);
+        self.pool.settle(self.pool.connection_of(flow), &self.reverse_path);
+    }
+
+    /// The source of a flow emits a packet.
+    #[inline]
+    pub(super) fn emit(&mut self, flow: usize, length: u32, is_tagged: bool) {
+        match self.meters.get_mut(flow) {
+            Some(meter) => meter.emit(length, is_tagged),
+            None => self.pool.data(flow as u32).emitted.add(length),
         }
     }
 
@@ -171,7 +207,10 @@ impl<'a> Flows<'a> {
     pub(super) fn duplicate(&mut self, hop: Hop, packet: InTransit) -> InTransit {
         let InTransit { mut meta, length, .. } = packet;
         if hop.flow & BACK == 0 {
-            self.meters[hop.flow as usize].duplicate(length, meta.is_tagged());
+            match self.meters.get_mut(hop.flow as usize) {
+                Some(meter) => meter.duplicate(length, meta.is_tagged()),
+                None => self.pool.data(hop.flow).duplicated.add(length),
+            }
         } else {
             meta.flags = self.reverse_path.duplicate(hop.flow & !BACK, meta.flags, length);
         }

@@ -117,7 +117,7 @@ impl<'a> Signalling<'a> {
     /// Notes the partition that the flow has at this place of its path before it is vacated.
     fn note_partition(&mut self, call: usize, place: usize, plane: &DataPlane) {
         let Call { flow, path, partitions, .. } = &mut self.calls[call];
-        let queue = queue_at(plane.flows.routes, *flow, place);
+        let queue = queue_at(plane.flows.routes.fixed, *flow, place);
         partitions.push(match &plane.links[path[place].0].port {
             LinkPort::Driven(driven) => match &driven.kind {
                 PortKind::Packets { port, .. } => port.partition_of(queue),
@@ -309,7 +309,7 @@ impl<'a> Signalling<'a> {
             profile: Some(Profile { rate: declared.rate(), burst: ((u128::from(declared.burst()) + jitter_bits) / 8) as u32 }),
             ..FlowParameters::default()
         };
-        let queue = queue_at(plane.flows.routes, *flow, place);
+        let queue = queue_at(plane.flows.routes.fixed, *flow, place);
         if calls.service == Service::ControlledLoad {
             admission.set_told(port, queue, *flow as u64, parameters);
         }
@@ -386,7 +386,7 @@ impl<'a> Signalling<'a> {
             Some(_) if fault!(BudgetsReleasedAtOnce) => Ok(now),
             Some((path, (_, queues))) => plane.links[link].settled_at(now, &queues[path.queues[place] as usize].delays),
             None => {
-                let queue = queue_at(plane.flows.routes, flow, place);
+                let queue = queue_at(plane.flows.routes.fixed, flow, place);
                 plane.links[link].drained_by(now, queue).ok_or(now + RELEASE_POLL_INTERVAL)
             }
         };
@@ -412,7 +412,7 @@ impl<'a> Signalling<'a> {
     fn vacate(&self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
         let Call { flow, ref path, .. } = self.calls[call];
         let (link, Some(port), _) = path[place] else { return };
-        let queue = queue_at(plane.flows.routes, flow, place);
+        let queue = queue_at(plane.flows.routes.fixed, flow, place);
         if let Some(admission) = &mut plane.admission {
             admission.forget(port, queue);
         }

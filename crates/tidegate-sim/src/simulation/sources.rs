@@ -111,7 +111,7 @@ impl FlowSource {
             plane.flows.meters[flow].emit(length, false);
             return plane.flows.lose_unrouted(flow, length);
         };
-        let variant = plane.flows.routes.variants[variant];
+        let variant = plane.flows.routes.fixed.variants[variant];
         let colour = self.tagger.colour(now, length, variant.colour);
         plane.flows.meters[flow].emit(length, colour != Colour::Green);
         plane.arrive(now, InTransit::emitted(now, variant.cursor, PacketMeta::ecn_flags(variant.ecn), length, colour));

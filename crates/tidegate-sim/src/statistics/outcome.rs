@@ -1,10 +1,12 @@
 //! All replications together.
 
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, LongestDelay, PortStatistics, Tagged, TcpStatistics};
+use super::{WorkloadOutcome, WorkloadStatistics};
 use crate::calls::{CallStatistics, Calls, Refusals};
 use crate::failure::FailureStatistics;
 use crate::id::LinkId;
 use crate::network::Network;
+use crate::workload::Pattern;
 use std::cmp::Reverse;
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
@@ -27,6 +29,8 @@ pub struct Outcome {
     pub calls: Vec<CallOutcome>,
     /// The failures, in the order of the network.
     pub failures: Vec<FailureOutcome>,
+    /// The workloads, in the order of the network.
+    pub workloads: Vec<WorkloadOutcome>,
     /// What each replication measured by itself, in order.
     pub replications: Vec<Replication>,
 }
@@ -42,6 +46,10 @@ pub struct Replication {
     pub calls: Vec<CallStatistics>,
     /// The failures, in the order of the network.
     pub failures: Vec<FailureStatistics>,
+    /// The workloads, in the order of the network.
+    pub workloads: Vec<WorkloadStatistics>,
+    /// The slots in which the connections of workloads took turns. A slot has a connection, or waits for the last packets of one.
+    pub connection_slots: u64,
     /// Events, warm-up included.
     pub events: u64,
     /// Packets transmitted, counted on each link, warm-up included.
@@ -298,7 +306,12 @@ impl Outcome {
             FailureOutcome { name: failure.name.clone(), at: failure.at, until: failure.until, lost }
         });
         let failures = failures.collect();
-        Outcome { measured, sample_interval, flows, ports, calls, failures, replications }
+        let workloads = network.workloads.iter().enumerate().map(|(index, workload)| {
+            let runs: Vec<&WorkloadStatistics> = replications.iter().map(|run| &run.workloads[index]).collect();
+            WorkloadOutcome::of(workload.name.clone(), matches!(workload.pattern, Pattern::Incast { .. }), &runs, span)
+        });
+        let workloads = workloads.collect();
+        Outcome { measured, sample_interval, flows, ports, calls, failures, workloads, replications }
     }
 
     /// Events of all replications, warm-up included.

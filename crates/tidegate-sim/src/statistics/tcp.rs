@@ -72,7 +72,7 @@ pub(crate) struct Measured {
     pub cwnd: Option<TimeWeighted>,
 }
 
-/// Counts what takes the reverse path of one connection, from the start of the simulation.
+/// Counts what takes one direction of a connection, from the start of the simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckMeter {
     pub emitted: Volume,
@@ -83,6 +83,12 @@ pub(crate) struct AckMeter {
 }
 
 impl AckMeter {
+    /// True if nothing is under way.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.emitted.packets + self.duplicated.packets == self.delivered.packets + self.lost.packets
+    }
+
     /// What is under way; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn under_way(&self) -> Option<Volume> {
         let gone = self.delivered + self.lost;

@@ -74,6 +74,8 @@ pub(crate) struct Connection<'a> {
     first: u64,
     end: u64,
     began: u64,
+    /// The length of the only transfer, if it is not drawn.
+    bytes: Option<u64>,
     /// Packets without data that the sending end has sent to open a connection.
     openings: u64,
     /// Segments in the sending host, and when each leaves it.
@@ -112,6 +114,7 @@ impl<'a> Connection<'a> {
             first: 0,
             end: u64::MAX,
             began: start,
+            bytes: None,
             openings: 0,
             outbox: VecDeque::new(),
             wake: start.min(stop),
@@ -121,6 +124,21 @@ impl<'a> Connection<'a> {
             delivered_before: 0,
             counts_before: Counts::default(),
         }
+    }
+
+    /// A connection that begins now, carries this many bytes and measures nothing.
+    pub(crate) fn of_size(tcp: &'a Tcp, stream: Stream, now: u64, bytes: u64) -> Connection<'a> {
+        Connection { bytes: Some(bytes), completions: None, ..Connection::new(tcp, stream, now, NEVER, 0, 0) }
+    }
+
+    /// True if the receiving end has all that the sending end has been told to write.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.end < u64::MAX - 1 && self.receiver.next() >= self.end
+    }
+
+    /// True if the sending end knows that.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_delivered() && self.sender.is_done()
     }
 
     pub(crate) fn tcp(&self) -> &'a Tcp {
@@ -236,7 +254,8 @@ impl<'a> Connection<'a> {
             self.sender.reopen(self.tcp, self.phase);
         }
         self.first = self.sender.written();
-        self.sender.write(now, transfers.size.draw(&mut self.stream));
+        let bytes = self.bytes.unwrap_or_else(|| transfers.size.draw(&mut self.stream));
+        self.sender.write(now, bytes);
         self.end = self.sender.written();
     }
 

@@ -16,7 +16,17 @@ fn fairness_is_that_of_each_replication() {
     };
     let replication = |delivered: &[u64]| {
         let flows = delivered.iter().map(|&bytes| flow(bytes)).chain([FlowStatistics::default()]).collect();
-        Replication { flows, ports: Vec::new(), calls: Vec::new(), failures: Vec::new(), events: 0, packet_hops: 0, changes: Vec::new() }
+        Replication {
+            flows,
+            ports: Vec::new(),
+            calls: Vec::new(),
+            failures: Vec::new(),
+            workloads: Vec::new(),
+            connection_slots: 0,
+            events: 0,
+            packet_hops: 0,
+            changes: Vec::new(),
+        }
     };
     let outcome = |replications| Outcome {
         calls: Vec::new(),

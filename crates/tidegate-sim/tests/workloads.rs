@@ -1,0 +1,344 @@
+//! Workloads: connections that come and go, compared with closed forms and with the same connections as flows.
+
+mod networks;
+
+use networks::{header, link, port, random_loss};
+use proptest::prelude::*;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer};
+use tidegate_core::port::PortSetup;
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::{Duration, Overhead};
+use tidegate_link::Disturbance;
+use tidegate_sim::tcp::{Application, Tcp, TransferSize, Transfers};
+use tidegate_sim::workload::{Reach, Sizes};
+use tidegate_sim::{
+    Completion, CompletionSink, Control, Experiment, FlowSpec, Link, Network, NodeId, Outcome, Pattern, Rhythm, Source, Workload, run,
+};
+
+/// Keeps every completion.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Completion>>);
+
+impl CompletionSink for Kept {
+    fn complete(&self, completion: &Completion) {
+        self.0.lock().unwrap().push(*completion);
+    }
+}
+
+fn transfers(bytes: u64, request: Option<u32>) -> Application {
+    Application::Transfers(Transfers { size: TransferSize::Fixed(bytes), count: Some(1), think: None, request, reconnects: false })
+}
+
+fn tcp() -> Tcp {
+    Tcp { application: transfers(1, None), ..Tcp::modern(Vec::new()) }
+}
+
+fn workload(name: &str, pattern: Pattern, rhythm: Rhythm, sizes: Sizes) -> Workload {
+    let mut header = header(0);
+    if let Layer::V4 { transport, .. } = &mut header.network {
+        transport.protocol = 6;
+    }
+    let (places, start, stop) = (10_000, Duration::ZERO, None);
+    Workload { name: name.into(), pattern, rhythm, sizes, tcp: tcp(), header, places, start, stop, spreads: false }
+}
+
+/// A port with deep buffers and, with `queues`, deficit round robin among queues by hash.
+fn deep(bits_per_second: u64, queues: u32) -> PortSetup {
+    deep_for(1514, bits_per_second, queues)
+}
+
+/// The same for frames of up to this length, which is the quantum.
+fn deep_for(longest_frame: u32, bits_per_second: u64, queues: u32) -> PortSetup {
+    let scheduler = if queues > 1 { SchedulerKind::DeficitRoundRobin } else { SchedulerKind::Fifo };
+    let flows = vec![FlowParameters::default(); queues as usize];
+    let mut setup = port(bits_per_second, SchedulerKind::Fifo, &[FlowParameters::default()], 100_000);
+    setup.longest_frame = longest_frame;
+    setup.overhead = Overhead::ETHERNET;
+    let class = ClassRules { name: "all".into(), queues, rules: Vec::new() };
+    setup.classifier = Classifier::new(vec![class], 1).unwrap();
+    setup.scheduler = scheduler.build(&Setup::new(setup.rate, setup.longest_frame), &flows).unwrap();
+    let limits = tidegate_core::buffer::BufferParameters { flows: queues as usize, ..Default::default() };
+    setup.buffer = tidegate_core::registry::BufferKind::TailDrop.build(&limits).unwrap();
+    setup
+}
+
+/// Hosts around a switch, which is the last node, with a link there and one back for each; rates and delays differ.
+fn star(rates: &[u64], queues: u32) -> Network {
+    let switch = rates.len();
+    let both = rates.iter().enumerate().flat_map(|(host, &rate)| {
+        let delay = Duration::from_nanoseconds(1_000 + 377 * host as u64);
+        [
+            link(&format!("up {host}"), host, switch, delay, deep(rate, 1)),
+            link(&format!("down {host}"), switch, host, delay, deep(rate, queues)),
+        ]
+    });
+    let links: Vec<Link> = both.collect();
+    Network { nodes: (0..=switch).map(|node| node.to_string()).collect(), links, ..Network::default() }
+}
+
+fn hosts(network: &Network) -> Vec<NodeId> {
+    (0..network.nodes.len() - 1).map(NodeId).collect()
+}
+
+fn random(network: &Network) -> Pattern {
+    Pattern::Random { from: hosts(network), to: hosts(network) }
+}
+
+fn outcome(network: &Network, milliseconds: u64, seed: u64) -> (Outcome, Vec<Completion>) {
+    let kept = Kept::default();
+    let experiment = Experiment { duration: Duration::from_milliseconds(milliseconds), seed, ..Experiment::default() };
+    let outcome = run(network, &experiment, &Control { completions: Some(&kept), ..Control::default() }).unwrap();
+    (outcome, kept.0.into_inner().unwrap())
+}
+
+#[test]
+fn a_connection_alone_within_its_first_window_has_slowdown_one() {
+    let mut network = star(&[997_000_000, 101_000_000, 1_003_000_000], 1);
+    for (handshake, request) in [(false, None), (true, None), (false, Some(300)), (true, Some(300))] {
+        for bytes in [1, 100, 1460, 1461, 2920, 14_000, 14_600] {
+            let mut alone = workload("alone", random(&network), Rhythm::Period(Duration::from_milliseconds(500)), Sizes::fixed(bytes));
+            alone.tcp = Tcp { handshake, application: transfers(1, request), ..tcp() };
+            network.workloads = vec![alone];
+            let (_, completions) = outcome(&network, 5_000, 1);
+            assert_eq!(completions.len(), 10);
+            for completion in completions {
+                let (time, ideal) = (completion.time.picoseconds(), completion.ideal.picoseconds());
+                // A picosecond for each packet and link.
+                assert!(time.abs_diff(ideal) <= 40, "{bytes} {handshake} {request:?}: {time} {ideal}");
+            }
+        }
+    }
+}
+
+#[test]
+fn arrivals_sizes_and_loads_are_as_asked() {
+    let mut network = star(&[100_000_000; 4], 1);
+    let sizes = Sizes::new(&[(100.0, 0.1), (2_000.0, 0.6), (20_000.0, 1.0)]).unwrap();
+    let mean = sizes.mean();
+    let mut asked = workload("asked", random(&network), Rhythm::Poisson { per_second: 4_000.0 }, sizes);
+    asked.tcp.handshake = false;
+    network.workloads = vec![asked];
+    let reach = Reach::of(&network).unwrap();
+    let loads = reach.loads(&network, &network.workloads[0]).unwrap();
+    let (outcome, completions) = outcome(&network, 10_000, 3);
+    let workload = &outcome.workloads[0];
+    // 40,000 arrivals: five standard deviations.
+    assert!((workload.arrivals as f64 - 40_000.0).abs() < 1_000.0, "{}", workload.arrivals);
+    let bytes: u64 = completions.iter().map(|completion| completion.bytes).sum();
+    let measured = bytes as f64 / completions.len() as f64;
+    assert!((measured / mean - 1.0).abs() < 0.02, "{measured} {mean}");
+    for (link, port) in outcome.ports.iter().enumerate() {
+        // Acknowledgements come on top: one of 84 bytes for two segments, or for a lone one.
+        let (load, used) = (loads[link], port.utilisation.mean);
+        assert!((0.15..0.5).contains(&load) && used > load && used < 1.12 * load + 0.01, "{}: {load} {used}", port.name);
+    }
+    assert!(workload.refused == 0 && workload.unfinished < 20);
+    assert_eq!(workload.all.as_ref().unwrap().connections + workload.unfinished, workload.arrivals);
+}
+
+/// The mean slowdown of M/G/1 with processor sharing is 1 / (1 - load), whatever the sizes (Kleinrock, Queueing Systems II, section 4.4).
+#[test]
+fn fair_queueing_of_small_segments_shares_the_processor() {
+    let mut network = star(&[10_000_000_000, 10_000_000], 4096);
+    for link in &mut network.links {
+        link.port = deep_for(220, link.port.rate.bits_per_second(), if link.name == "down 1" { 4096 } else { 1 });
+    }
+    let sizes = Sizes::new(&[(1_000.0, 0.5), (10_000.0, 1.0)]).unwrap();
+    let mut shared = workload("shared", Pattern::Listed(vec![(NodeId(0), NodeId(1))]), Rhythm::Poisson { per_second: 1.0 }, sizes);
+    shared.tcp = Tcp { handshake: false, segment: 200, headers: 20, initial_window: 1000, hystart: false, ..tcp() };
+    network.workloads = vec![shared];
+    let reach = Reach::of(&network).unwrap();
+    // The receiver's link is number 3.
+    let load = reach.loads_per_arrival(&network, &network.workloads[0])[3];
+    network.workloads[0].rhythm = Rhythm::Poisson { per_second: 0.5 / load };
+    let (outcome, _) = outcome(&network, 60_000, 5);
+    let all = outcome.workloads[0].all.as_ref().unwrap();
+    assert!(all.connections > 5_000, "{}", all.connections);
+    assert!((all.slowdown.mean - 2.0).abs() < 0.12, "{}", all.slowdown.mean);
+}
+
+#[test]
+fn a_round_is_complete_with_its_last_connection() {
+    let rates = [1_000_000_000; 9];
+    let mut network = star(&rates, 1);
+    network.links.iter_mut().for_each(|link| link.propagation = Duration::from_microseconds(1));
+    let pattern = Pattern::Incast { from: hosts(&network), to: vec![NodeId(8)], senders: 8 };
+    let mut round = workload("round", pattern, Rhythm::Period(Duration::from_milliseconds(10)), Sizes::fixed(1460));
+    round.tcp.handshake = false;
+    network.workloads = vec![round];
+    let (first, completions) = outcome(&network, 1_000, 1);
+    assert_eq!(completions.len(), 800);
+    let rounds = first.workloads[0].rounds.as_ref().unwrap();
+    assert_eq!((rounds.arrivals, rounds.unfinished, rounds.overlapping, rounds.refused), (100, 0, 0, 0));
+    // 1538 bytes on the wire take 12.304 us: once to the switch, and eight times to the receiver.
+    let time = rounds.time_s.unwrap().mean;
+    assert!((time - (9.0 * 12.304e-6 + 2e-6)).abs() < 1e-10, "{time}");
+
+    // Rounds that follow each other wait for the whole round and its pause.
+    network.workloads[0].rhythm = Rhythm::Pause(Duration::from_milliseconds(1));
+    let (closed, completions) = outcome(&network, 1_000, 1);
+    let rounds = closed.workloads[0].rounds.as_ref().unwrap();
+    assert_eq!(rounds.arrivals, 1 + (1e12 / (9.0 * 12.304e6 + 2e6 + 1e9)) as u64);
+    assert_eq!(completions.iter().filter(|completion| completion.round == 0).count(), 8);
+
+    // Rounds by the clock that are longer than the period overlap, and are refused where places are few.
+    network.workloads[0].rhythm = Rhythm::Period(Duration::from_microseconds(50));
+    network.workloads[0].places = 20;
+    let (open, _) = outcome(&network, 100, 1);
+    let rounds = open.workloads[0].rounds.as_ref().unwrap();
+    assert_eq!(rounds.arrivals, 2_000);
+    assert!(rounds.overlapping > 1_900 && rounds.refused > 500, "{rounds:?}");
+    assert_eq!(open.workloads[0].refused, 8 * rounds.refused);
+    assert!(open.workloads[0].most_at_once <= 20);
+}
+
+#[test]
+fn slots_are_used_again() {
+    let mut network = star(&[1_000_000_000; 6], 1);
+    let mut brief = workload("brief", random(&network), Rhythm::Poisson { per_second: 200_000.0 }, Sizes::fixed(500));
+    brief.tcp = Tcp { handshake: false, delayed_ack: None, ..tcp() };
+    network.workloads = vec![brief];
+    let (outcome, completions) = outcome(&network, 500, 1);
+    assert!(completions.len() > 95_000);
+    // Some 20 us each, a few at once.
+    assert!(outcome.replications[0].connection_slots < 40, "{}", outcome.replications[0].connection_slots);
+}
+
+/// The connections that completed as flows of a network, and when the last byte of each arrived.
+fn as_flows(network: &Network, milliseconds: u64, seed: u64, completions: &[Completion]) -> Vec<Option<f64>> {
+    let mut flows = Network { workloads: Vec::new(), ..network.clone() };
+    let mut numbers = vec![0; network.workloads.len()];
+    for (index, completion) in completions.iter().enumerate() {
+        let workload = &network.workloads[completion.workload];
+        let number = numbers[completion.workload];
+        numbers[completion.workload] += 1;
+        let reverse_path = network.shortest_path(completion.to, completion.from).unwrap();
+        let request = if let Application::Transfers(transfers) = &workload.tcp.application { transfers.request } else { None };
+        let tcp = Tcp { reverse_path, application: transfers(completion.bytes, request), ..workload.tcp.clone() };
+        let mut header: Header = workload.header;
+        if let Layer::V4 { source, destination, transport } = &mut header.network {
+            let address = |node: NodeId| 0x0a80_0001 + node.0 as u32;
+            (*source, *destination) = (address(completion.from), address(completion.to));
+            transport.ports = transport.ports.map(|(_, to)| (49_152 + number, to));
+        }
+        flows.flows.push(FlowSpec {
+            name: format!("flow {index}"),
+            source: Source::Tcp(Box::new(tcp)),
+            header,
+            path: network.shortest_path(completion.from, completion.to).unwrap(),
+            start: completion.began.since(tidegate_core::units::Time::ZERO),
+            stop: None,
+            tagging: None,
+            shaping: None,
+        });
+    }
+    let experiment = Experiment { duration: Duration::from_milliseconds(milliseconds), seed, ..Experiment::default() };
+    let outcome = run(&flows, &experiment, &Control::default()).unwrap();
+    outcome.flows.iter().map(|flow| flow.tcp.as_ref().unwrap().completions.mean()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Connections in slots behave as connections of their own do, with losses, copies, late packets and hashed queues.
+    #[test]
+    fn slots_change_nothing(
+        seed in 0u64..1000,
+        loss in prop_oneof![Just(0.0), Just(0.02), Just(0.1)],
+        disturbed in any::<bool>(),
+        queues in prop_oneof![Just(1u32), Just(7)],
+        request in prop_oneof![Just(None), Just(Some(120u32))],
+        handshake in any::<bool>(),
+        slow in any::<bool>(),
+    ) {
+        let mut network = star(&[97_000_003, 113_000_017, 11_000_027, 55_000_009], queues);
+        network.links[5].impairment.loss = random_loss(loss);
+        network.links[2].impairment.loss = random_loss(loss / 2.0);
+        if disturbed {
+            network.links[3].impairment.disturbance = Disturbance::new(50_000_000, Duration::from_microseconds(700), 50_000_000, 9);
+        }
+        let sizes = Sizes::new(&[(300.0, 0.3), (3_000.0, 0.8), (90_000.0, 1.0)]).unwrap();
+        let mut many = workload("many", random(&network), Rhythm::Poisson { per_second: 400.0 }, sizes);
+        many.tcp = Tcp { handshake, application: transfers(1, request), ..tcp() };
+        if slow {
+            many.tcp.processing = Duration::from_microseconds(13);
+        }
+        let pattern = Pattern::Incast { from: hosts(&network), to: vec![NodeId(2)], senders: 2 };
+        let mut rounds = workload("rounds", pattern, Rhythm::Period(Duration::from_nanoseconds(17_123_457)), Sizes::fixed(4_000));
+        rounds.stop = Some(Duration::from_milliseconds(300));
+        // What is not complete at the end is not compared, so nothing new comes in the last part.
+        many.stop = Some(Duration::from_milliseconds(400));
+        network.workloads = vec![many, rounds];
+        let (outcome, mut completions) = outcome(&network, 60_000, seed);
+        prop_assert_eq!(outcome.workloads.iter().map(|workload| workload.unfinished).sum::<u64>(), 0);
+        prop_assert!(outcome.replications[0].connection_slots < completions.len() as u64);
+        // In the order of arrival, which is that of their numbers; connections of a round are told apart by their sizes only, which are equal.
+        completions.retain(|completion| completion.workload == 0);
+        completions.sort_by_key(|completion| completion.began.picoseconds());
+        network.workloads.truncate(1);
+        let (_, mut alone) = self::outcome(&network, 60_000, seed);
+        alone.sort_by_key(|completion| completion.began.picoseconds());
+        let model = as_flows(&network, 60_000, seed, &alone);
+        for (completion, time) in alone.iter().zip(model) {
+            prop_assert_eq!(Some(completion.time.picoseconds()), time.map(|time| (time * 1e12).round() as u64));
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let mut network = star(&[97_000_003, 113_000_017, 11_000_027], 3);
+    network.workloads = vec![workload("many", random(&network), Rhythm::Poisson { per_second: 300.0 }, Sizes::fixed(20_000))];
+    let experiment = Experiment { duration: Duration::from_seconds(1), replications: 4, ..Experiment::default() };
+    let with = |threads| run(&network, &experiment, &Control { threads: NonZeroUsize::new(threads), ..Control::default() }).unwrap();
+    assert_eq!(with(1), with(3));
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused() {
+    let network = star(&[1_000_000; 3], 1);
+    let refused = |change: &dyn Fn(&mut Network)| {
+        let mut network = network.clone();
+        network.workloads = vec![workload("w", random(&network), Rhythm::Poisson { per_second: 1.0 }, Sizes::fixed(1000))];
+        change(&mut network);
+        run(&network, &Experiment::default(), &Control::default()).unwrap_err().to_string()
+    };
+    let one_way = refused(&|network| {
+        network.links.remove(1);
+    });
+    assert!(one_way.contains("no links lead from"), "{one_way}");
+    let senders =
+        refused(&|network| network.workloads[0].pattern = Pattern::Incast { from: hosts(network), to: hosts(network), senders: 3 });
+    assert!(senders.contains("senders"), "{senders}");
+    let endless = refused(&|network| network.workloads[0].tcp.application = Application::Endless);
+    assert!(endless.contains("source"), "{endless}");
+    let long = refused(&|network| network.links[2].port.longest_frame = 1000);
+    assert!(long.contains("frames of 1514 bytes, and link up 1 accepts 1000"), "{long}");
+    let places = refused(&|network| network.workloads[0].places = 0);
+    assert!(places.contains("places"), "{places}");
+    let itself = refused(&|network| network.workloads[0].pattern = Pattern::Listed(vec![(NodeId(0), NodeId(0))]));
+    assert!(itself.contains("pairs"), "{itself}");
+}
+
+#[test]
+fn paths_of_equal_weight_share_connections() {
+    // Two switches between two hosts.
+    let mut network = Network { nodes: (0..4).map(|node| node.to_string()).collect(), ..Network::default() };
+    for (from, to) in [(0, 1), (1, 3), (0, 2), (2, 3), (3, 1), (1, 0), (3, 2), (2, 0)] {
+        network.links.push(link(&format!("{from}:{to}"), from, to, Duration::ZERO, deep(1_000_000_000, 1)));
+    }
+    let mut spread =
+        workload("spread", Pattern::Listed(vec![(NodeId(0), NodeId(3))]), Rhythm::Poisson { per_second: 20_000.0 }, Sizes::fixed(1000));
+    spread.spreads = true;
+    network.workloads = vec![spread];
+    let reach = Reach::of(&network).unwrap();
+    let shares = reach.shares(&network, &network.workloads[0], false);
+    assert_eq!(shares, [0.5, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0]);
+    let (outcome, _) = outcome(&network, 500, 1);
+    let sent = |link: usize| outcome.ports[link].sent.packets as f64;
+    assert!((sent(0) / (sent(0) + sent(2)) - 0.5).abs() < 0.03);
+    assert!((sent(4) / (sent(4) + sent(6)) - 0.5).abs() < 0.03);
+}
