@@ -4,15 +4,15 @@ use tidegate_atm::adapter::CellRecord;
 use tidegate_core::admission::{Offer, Shortage};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Duration, Rate};
 use tidegate_report::{
-    CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult,
-    RefusalCount, ReplicationRow, Run, Series, SeriesKind, SojournSummary, TaggingResult, TcpResult, TransferSummary,
+    CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FailureResult, FlowResult,
+    PortResult, RefusalCount, ReplicationRow, Run, Series, SeriesKind, SojournSummary, TaggingResult, TcpResult, TransferSummary,
 };
 use tidegate_scenario::units::{print_duration, print_rate, print_size};
 use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome};
 use tidegate_sim::statistics::{DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, TaggedOutcome, TcpOutcome};
-use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
+use tidegate_sim::{FailureOutcome, FailureStatistics, FlowOutcome, Outcome, PortOutcome};
 use tidegate_statistics::Histogram;
 
 /// The run called `name` with everything the outcome holds; promises are for the caller to judge.
@@ -33,6 +33,7 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
     }
     run.tcp_fairness = outcome.tcp_fairness().as_ref().map(estimate);
     run.calls = outcome.calls.iter().map(|calls| call_result(calls, outcome)).collect();
+    run.failures = outcome.failures.iter().map(failure_result).collect();
     run.replications = replication_rows(outcome);
     for port in &outcome.ports {
         run.ports.push(port_result(port));
@@ -101,6 +102,8 @@ fn port_row(replication: u32, name: &str, port: &PortStatistics, span: f64) -> R
 
 /// The flow's class is that of its bottleneck: the slowest of the ports that have classes worth naming, the first among equals.
 fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
+    // What finds no path is lost at the first link of the first one.
+    let first = flow.classes.first().filter(|_| flow.unrouted.packets > 0).map(|(link, _)| link);
     let named = flow.classes.iter().map(|&(link, class)| (&outcome.ports[link.0], class));
     let named = named.filter(|(port, _)| port.classes.len() > 1).min_by_key(|(port, _)| port.rate_bps);
     FlowResult {
@@ -116,6 +119,7 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
             .iter()
             .map(|(link, reason, lost)| DropCount::new(&outcome.ports[link.0].name, reason.name(), volume(*lost)))
             .chain(flow.lost_on_links.iter().map(|(link, lost)| DropCount::new(&outcome.ports[link.0].name, "lost-on-link", volume(*lost))))
+            .chain(first.map(|link| DropCount::new(&outcome.ports[link.0].name, "no-path", volume(flow.unrouted))))
             .collect(),
         throughput_bps: estimate(&flow.throughput_bps),
         loss: estimate(&flow.loss),
@@ -123,6 +127,19 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
         bound: None,
         tcp: flow.tcp.as_ref().map(tcp_result),
         tagging: flow.tagged.as_ref().map(tagging_result),
+    }
+}
+
+fn failure_result(failure: &FailureOutcome) -> FailureResult {
+    let FailureStatistics { queued, on_link, arrived } = failure.lost;
+    let seconds = |at: Duration| at.picoseconds() as f64 / 1e12;
+    FailureResult {
+        name: failure.name.clone(),
+        at_s: seconds(failure.at),
+        until_s: failure.until.map(seconds),
+        queued: volume(queued),
+        on_link: volume(on_link),
+        arrived: volume(arrived),
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use crate::bound::{BoundResult, FlowBound};
 use crate::bounded_flows::{BoundedFlows, bounded_flows};
+use crate::failure::FailureResult;
 use crate::idle_aqms::idle_aqms;
 use crate::model::{
     CallResult, CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, RefusalCount, Report,
@@ -208,6 +209,7 @@ pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
         bounds,
         calls(run),
         refusals(run),
+        failures(run),
         connections,
         colours,
         ports(run, limit),
@@ -381,6 +383,17 @@ fn calls(run: &Run) -> Option<Grid> {
         columns.add(number_column("longest delay"), |calls| calls.longest_delay_s.map_or_else(Cell::nothing, time));
     }
     columns.grid("calls", 0, &run.calls)
+}
+
+/// What failures of links took; `None` without any.
+fn failures(run: &Run) -> Option<Grid> {
+    let mut columns = Columns::<&FailureResult>::new("failure", |failure| &failure.name);
+    columns.add(number_column("from"), |failure| time(failure.at_s));
+    columns.add(number_column("until"), |failure| failure.until_s.map_or_else(Cell::nothing, time));
+    columns.add(number_column("lost in queues"), |failure| count(failure.queued.packets));
+    columns.add(number_column("on links"), |failure| count(failure.on_link.packets));
+    columns.add(number_column("arriving"), |failure| count(failure.arrived.packets));
+    columns.grid("failures of links (packets, warm-up included)", 0, &run.failures)
 }
 
 /// What the first refused request of each kind was short of, where admission knows classes; `None` without one.

@@ -33,6 +33,7 @@ mod columnar;
 mod comparison;
 mod decimate;
 mod error;
+mod failure;
 pub mod figure;
 mod folder;
 mod grid;
@@ -58,6 +59,7 @@ mod table;
 mod unfinished;
 mod validate;
 mod verdict;
+mod volume;
 
 pub use bound::{BoundResult, ClassBound, FlowBound, PacketResult};
 pub use capacity::{
@@ -68,6 +70,7 @@ pub use capture::{CaptureResult, UnseenPackets};
 pub use columnar::{Column, Values};
 pub use comparison::{ComparedFigure, Comparison, Likelihood, comparison_json, comparison_terminal, write_comparison};
 pub use error::{OutputError, ReportError};
+pub use failure::FailureResult;
 pub use folder::{OutputFolder, write_all};
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};

@@ -6,8 +6,11 @@
 
 use crate::bound::{BoundResult, ClassBound};
 use crate::capture::CaptureResult;
+use crate::failure::FailureResult;
 use crate::queue_management::{AqmResult, SojournSummary};
 use serde::Serialize;
+
+pub use crate::volume::Volume;
 
 /// Everything one command measured, ready to be shown or written. Serialised, it is the head of `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -109,6 +112,9 @@ pub struct Run {
     /// Changes of policies while it ran, in the order of their instants; live, those of one direction after the other. Empty without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeResult>,
+    /// What failures of links took, in the order of the scenario. Empty without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureResult>,
     /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1, as the mean of each replication's; `None` with fewer than two.
     #[serde(skip)]
     pub tcp_fairness: Option<Estimate>,
@@ -324,37 +330,6 @@ pub struct TransferSummary {
     pub p99_s: f64,
     /// Longest time.
     pub max_s: f64,
-}
-
-/// A number of packets and their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Volume {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes of those packets, without the port's per-packet overhead.
-    pub bytes: u64,
-}
-
-impl Volume {
-    /// `packets` packets with `bytes` bytes in all.
-    pub const fn new(packets: u64, bytes: u64) -> Self {
-        Self { packets, bytes }
-    }
-
-    /// Whether there is neither a packet nor a byte in it.
-    pub const fn is_empty(self) -> bool {
-        self.packets == 0 && self.bytes == 0
-    }
-
-    /// The sum, at most `u64::MAX` packets and bytes; for what is only shown.
-    pub const fn saturating_add(self, other: Self) -> Self {
-        Self { packets: self.packets.saturating_add(other.packets), bytes: self.bytes.saturating_add(other.bytes) }
-    }
-
-    /// The sum, or `None` if packets or bytes leave the range of `u64`.
-    pub fn checked_add(self, other: Self) -> Option<Self> {
-        Some(Self { packets: self.packets.checked_add(other.packets)?, bytes: self.bytes.checked_add(other.bytes)? })
-    }
 }
 
 /// Packets lost at one port for one reason.

@@ -26,6 +26,8 @@ pub enum EqualPaths {
     First,
     /// One for each flow, by a hash.
     Flow,
+    /// One for each packet, by a hash.
+    Packet,
 }
 
 /// Which nodes flows of one table are between.
@@ -347,6 +349,7 @@ named! {
     EqualPathsName(EqualPaths), "use of equal paths", "a use of equal paths" {
         "first" => EqualPaths::First, "the one whose links come first in the file, with a warning";
         "flow" => EqualPaths::Flow, "each flow takes one, by a hash of its name, addresses, protocol and ports at every node (ECMP)";
+        "packet" => EqualPaths::Packet, "each packet takes one of up to 16, by a hash of its flow and its number (packet spraying)";
     }
 
     /// Which nodes flows of one table are between.

@@ -19,6 +19,7 @@ mod aqm;
 mod calls;
 mod cells;
 mod direction;
+mod failure;
 mod link;
 mod member;
 mod preset;
@@ -32,6 +33,7 @@ pub use aqm::{AqmTable, RedCurveTable, RedCurvesTable};
 pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use direction::{Direction, PolicyName};
+pub use failure::FailureTable;
 pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable, ReorderTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use preset::{PlanTable, SiteTable, SubscriberTable};
@@ -83,6 +85,8 @@ pub struct File {
     pub flow: Vec<Block<FlowTable>>,
     /// The workloads: TCP connections that arrive by themselves.
     pub workload: Vec<Block<WorkloadTable>>,
+    /// Links and nodes that fail while the simulation runs.
+    pub failure: Vec<Block<FailureTable>>,
     /// What `tidegate sweep` varies.
     pub sweep: Option<Block<SweepTable>>,
 }

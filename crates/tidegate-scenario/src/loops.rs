@@ -17,7 +17,7 @@ const LISTS_OF_POLICIES: [&str; 5] = ["class", "group", "subscriber", "plan", "s
 
 /// Writes all loops of a tree out.
 pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
-    for list in ["link", "flow", "workload"] {
+    for list in ["link", "flow", "workload", "failure"] {
         write_out(root, list, findings);
     }
     visit(root, |policy| LISTS_OF_POLICIES.iter().for_each(|list| write_out(policy, list, findings)));

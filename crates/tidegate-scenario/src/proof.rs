@@ -41,7 +41,7 @@ mod transitions;
 
 pub(crate) use arrivals::of_policer;
 pub(crate) use port::{Members, Traffic, kept_rate};
-pub(crate) use queues::sharing;
+pub(crate) use queues::{SEVERAL_PATHS, sharing};
 
 /// What is proven of one variant.
 #[derive(Clone, Debug)]

@@ -26,8 +26,9 @@ use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::routing::{Choice, Graph, NextHops};
 use tidegate_sim::time::LONGEST_DURATION;
-use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging, Workers};
+use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, RoutedPath, Source, Subject, Tagging, Workers};
 
+mod failures;
 mod pairs;
 mod paths;
 pub(crate) mod workloads;
@@ -75,12 +76,16 @@ impl Simulation {
     /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows and workloads without a mean rate; both without calls.
     pub fn offered(&self) -> Vec<(f64, usize)> {
         let mut offered = vec![(0.0, 0); self.network.links.len()];
+        let at_first = self.network.reroutes.iter().take_while(|reroute| reroute.at == Duration::ZERO).filter(|reroute| !reroute.is_back);
+        let several: HashMap<usize, &[Vec<LinkId>]> = at_first.map(|reroute| (reroute.flow, &reroute.paths[..])).collect();
         for group in self.groups.iter().filter(|group| !self.asks(group)) {
             // Flows of one table may take different paths.
-            for flow in self.network.flows.iter().skip(group.first).take(group.count) {
-                for link in &flow.path {
+            for (index, flow) in self.network.flows.iter().enumerate().skip(group.first).take(group.count) {
+                let one = std::slice::from_ref(&flow.path);
+                let paths = several.get(&index).filter(|paths| !paths.is_empty()).map_or(one, |paths| paths);
+                for link in paths.iter().flatten() {
                     match wire_rate(&flow.source, self.network.links[link.0].port.overhead) {
-                        Some(rate) => offered[link.0].0 += rate,
+                        Some(rate) => offered[link.0].0 += rate / paths.len() as f64,
                         None => offered[link.0].1 += 1,
                     }
                 }
@@ -110,8 +115,9 @@ impl Simulation {
         findings: &mut Vec<Diagnostic>,
     ) -> Option<Simulation> {
         let Some(table) = &file.simulation else {
-            let orphan =
-                file.flow.first().map(|flow| (flow.span.clone(), "flow")).or(file.link.first().map(|link| (link.span.clone(), "link")));
+            let orphan = file.flow.first().map(|flow| (flow.span.clone(), "flow"));
+            let orphan = orphan.or(file.link.first().map(|link| (link.span.clone(), "link")));
+            let orphan = orphan.or(file.failure.first().map(|failure| (failure.span.clone(), "failure")));
             if let Some((span, what)) = orphan {
                 let finding = Diagnostic::error(span, format!("a {what} without a simulation"));
                 findings.push(finding.help("add [simulation] with a `duration`, or remove links and flows to make it a policy file"));
@@ -136,6 +142,7 @@ impl Simulation {
             weights: Vec::new(),
             graph: None,
             next_hops: HashMap::new(),
+            routed: Vec::new(),
             equal_paths: equal_paths(file, table),
             is_complete: true,
             policy_of_link: Vec::new(),
@@ -152,7 +159,8 @@ impl Simulation {
         let last_check = simulation.experiment.check().and_then(|()| simulation.network.check());
         if let Err(problem) = last_check {
             let span = match problem.subject {
-                Subject::Experiment | Subject::Failure(_) => table.span.clone(),
+                Subject::Experiment => table.span.clone(),
+                Subject::Failure(failure) => file.failure[failure].span.clone(),
                 Subject::Link(link) => file.link[link].name.span.clone(),
                 Subject::Calls(calls) => {
                     let tables = file.flow.iter().filter_map(|flow| flow.calls.as_ref());
@@ -254,6 +262,8 @@ struct Building<'a> {
     graph: Option<Graph>,
     /// The next hops toward the nodes that paths have been asked for.
     next_hops: HashMap<NodeId, NextHops>,
+    /// The paths that are several, and those that are found again when links fail.
+    routed: Vec<RoutedPath>,
     equal_paths: EqualPaths,
     /// False if a link is missing because of an error in its policy.
     is_complete: bool,
@@ -463,7 +473,8 @@ impl Building<'_> {
             let tagging = table.tag.as_ref().and_then(|tag| self.tagging(tag, &table.source, &source, &network.links[path[0].0]));
             let shaping = table.shape.as_ref().and_then(|shape| self.shaping(shape, &table.source, &source, &network.links[path[0].0]));
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
-            self.judge_packets(table, &source, &if pairs.is_some() { network.links.iter().collect() } else { links.clone() });
+            let takes_others = pairs.is_some() || self.equal_paths == EqualPaths::Packet || !self.file.failure.is_empty();
+            self.judge_packets(table, &source, &if takes_others { network.links.iter().collect() } else { links.clone() });
             self.judge_promise(table, promise, &source, &links);
             if let Some(block) = &table.calls {
                 let made = calls(table, block, &source, &path, &network, ports.are_on(&path), self.findings);
@@ -477,14 +488,15 @@ impl Building<'_> {
                 let header = Header { length, ..endpoint.header(network.flows.len() as u32, index) };
                 let stop = table.stop.as_ref().map(|at| at.value);
                 let (mut source, mut path) = (source.clone(), path.clone());
-                let one = (self.equal_paths == EqualPaths::Flow && table.calls.is_none()).then(|| ends(&path, &network));
+                let one = table.calls.is_none().then(|| ends(&path, &network));
                 let ends = pairs.as_ref().map_or(one, |pairs| pairs.get(index as usize).copied());
                 if let Some(ends) = ends {
-                    self.spread(table, ends, (&name, &header), &mut path, &mut source);
+                    self.spread(table, ends, (network.flows.len(), &name, &header), &mut path, &mut source);
                 }
                 network.flows.push(FlowSpec { name, source, header, path, start, stop, tagging, shaping });
             }
         }
+        self.failures(&mut network, experiment.duration);
         if self.is_complete {
             let firsts = groups.iter().map(|group: &FlowGroup| group.first);
             let flows: Vec<(usize, &FlowTable)> = firsts.zip(self.file.flow.iter().map(|flow| &flow.value)).collect();

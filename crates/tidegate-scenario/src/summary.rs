@@ -20,6 +20,7 @@ use crate::slots::{print_part, print_service};
 use crate::source::describe;
 use crate::topology;
 use crate::units::{Limit, plural, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_atm::adapter::AdapterSetup;
@@ -29,7 +30,7 @@ use tidegate_core::scheduler::{FlowParameters, ServiceClass};
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Link;
-use tidegate_sim::Tagging;
+use tidegate_sim::{LinkId, Tagging};
 
 /// Reads a file and describes it, warnings first.
 ///
@@ -75,6 +76,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         let Some(simulation) = &variant.simulation else { continue };
         text += &topology::describe(simulation);
         text += &links(variant, simulation, detail);
+        text += &failures(simulation, detail);
         let flows = flows(simulation, detail) + &workloads::describe(&simulation.network, &simulation.sizes);
         if flows != flows_shown {
             text += &flows;
@@ -414,6 +416,51 @@ fn links(variant: &Variant, simulation: &Simulation, detail: Detail) -> String {
     text + &detail.rest(count, "links")
 }
 
+/// The failures, and what becomes of the flows on their links.
+fn failures(simulation: &Simulation, detail: Detail) -> String {
+    let network = &simulation.network;
+    if network.failures.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nfailures\n".to_owned();
+    let count = network.failures.len();
+    for failure in &network.failures[..detail.of(count)] {
+        let until = failure.until.map_or_else(|| "never recovers".to_owned(), |until| format!("recovers at {}", print_duration(until)));
+        let links = plural(failure.links.len(), "link");
+        let _ = write!(text, "  {}: {links} down from {}, {until}; ", failure.name, print_duration(failure.at));
+        let of_flow = |flow: usize| simulation.groups.iter().rposition(|group| group.first <= flow).unwrap_or(0);
+        let Some((from, avoided_until)) = failure.avoided() else {
+            let _ = writeln!(text, "routes stay, because it ends before it is detected");
+            continue;
+        };
+        let avoided_until = avoided_until.map_or_else(String::new, |until| format!(" until {}", print_duration(until)));
+        let _ = writeln!(text, "routes avoid it from {} on{avoided_until}", print_duration(from));
+        let then = || network.reroutes.iter().filter(|reroute| reroute.at == from && from > Duration::ZERO);
+        let crosses = |path: &[LinkId]| path.iter().any(|link| failure.links.contains(link));
+        let moves: BTreeSet<usize> = then().filter(|reroute| !reroute.paths.is_empty()).map(|reroute| reroute.flow).collect();
+        let ends: BTreeSet<usize> = then().filter(|reroute| reroute.paths.is_empty()).map(|reroute| reroute.flow).collect();
+        let is_rerouted = |flow: usize| network.reroutes.iter().any(|reroute| reroute.flow == flow && !reroute.is_back);
+        let stays: BTreeSet<usize> = network
+            .flows
+            .iter()
+            .enumerate()
+            .filter(|(flow, spec)| crosses(&spec.path) && !is_rerouted(*flow))
+            .map(|(flow, _)| flow)
+            .collect();
+        for (flows, what) in [(moves, "other paths"), (ends, "no path left"), (stays, "the listed path kept, with its losses")] {
+            if flows.is_empty() {
+                continue;
+            }
+            let mut names: Vec<&str> = flows.iter().map(|&flow| simulation.groups[of_flow(flow)].name.as_str()).collect();
+            names.dedup();
+            let shown = detail.of(names.len());
+            let more = if shown < names.len() { format!(" and {} more", names.len() - shown) } else { String::new() };
+            let _ = writeln!(text, "    {what}: {} ({}{more})", plural(flows.len(), "flow"), names[..shown].join(", "));
+        }
+    }
+    text + &detail.rest(count, "failures")
+}
+
 fn flows(simulation: &Simulation, detail: Detail) -> String {
     let groups = simulation.groups.len();
     let mut text = if groups == 0 { String::new() } else { "\nflows\n".to_owned() };
@@ -422,6 +469,7 @@ fn flows(simulation: &Simulation, detail: Detail) -> String {
         let path: Vec<&str> = flow.path.iter().map(|link| simulation.network.links[link.0].name.as_str()).collect();
         let others = &simulation.network.flows[*first..first + count];
         let lengths = others.iter().map(|flow| flow.path.len());
+        let is_spread = simulation.network.reroutes.iter().any(|reroute| reroute.flow == *first && reroute.at == Duration::ZERO);
         let over = match (lengths.clone().min(), lengths.max()) {
             _ if others.iter().all(|other| other.path == flow.path) => path.join(", "),
             (Some(least), Some(most)) if least < most => format!("paths of {least} to {most} links"),
@@ -432,6 +480,7 @@ fn flows(simulation: &Simulation, detail: Detail) -> String {
         let tags = flow.tagging.map_or(String::new(), |Tagging { policer, contract }| {
             format!("; tags what is beyond {} ({})", print_rate(contract.rate), policer.name())
         });
+        let over = if is_spread { format!("{over}, each packet over this path or an equal one") } else { over };
         let _ = writeln!(text, "  {name}{times} over {over}: {}{tags}{promise}", describe(&flow.source));
     }
     text + &detail.rest(groups, "flows")

@@ -89,6 +89,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`packet_mix` of a source", "MixTable"),
     ("`header` of a flow", "HeaderTable"),
     ("`[[workload]]`", "WorkloadTable"),
+    ("`[[failure]]`", "FailureTable"),
     ("`[sweep]`", "SweepTable"),
 ];
 

@@ -85,7 +85,7 @@ impl Course {
             return Ok(Course { routes, phases, classes, happenings, reach });
         }
         if let (Some(failure), Some((LinkId(link), _))) = (network.failures.first(), changes[0].ports.first()) {
-            let problem = format!("failure {} is in the same file", failure.name);
+            let problem = format!("links fail in the same simulation: `{}`", failure.name);
             return Err(refused(network, *link, &problem, "changes or failures, not both"));
         }
         if let (false, Some((LinkId(link), _))) = (network.workloads.is_empty(), changes[0].ports.first()) {

@@ -115,7 +115,9 @@ impl<'a> Queues<'a> {
     /// Why nothing is proven of the queues of a port, if so.
     pub(super) fn unproven(&self, link: LinkId) -> Option<&'static str> {
         let of = &self.network.links[link.0];
-        if of.cells {
+        if !self.network.failures.is_empty() || !self.network.reroutes.is_empty() {
+            Some(SEVERAL_PATHS)
+        } else if of.cells {
             Some("packets contend there as cells")
         } else if of.admission.is_some() {
             Some("it admits calls, and its rates change with them")
@@ -140,6 +142,10 @@ impl<'a> Queues<'a> {
         format!("class `{}` at link `{}`", self.policies[link.0].classes[class].name, self.network.links[link.0].name)
     }
 }
+
+/// Why nothing is proven where flows take several paths.
+pub(crate) const SEVERAL_PATHS: &str =
+    "links fail, or packets of a flow take several paths, and delays are proven for one path of each flow";
 
 /// The classes whose packets are in this queue: several if one first-in first-out scheduler serves them.
 pub(crate) fn sharing(policy: &Policy, class: usize, queue: u32) -> Vec<usize> {

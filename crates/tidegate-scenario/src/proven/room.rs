@@ -3,7 +3,7 @@
 use super::{Judge, Place, Shortfall};
 use crate::policy::Class;
 use crate::policy::workers::UNPROVEN;
-use crate::proof::{ProvenQueue, of_policer};
+use crate::proof::{ProvenQueue, SEVERAL_PATHS, of_policer};
 use crate::rates::unproven;
 use crate::units::{Limit, print_count, print_limit, print_size};
 use tidegate_core::registry::BufferKind;
@@ -31,6 +31,9 @@ impl Judge<'_> {
         let because = |reason: String| Shortfall::because(Some(link.name.clone()), reason);
         if !self.variant.changes.is_empty() {
             return Err(because("the file changes policies while it runs, and room is proven for one policy only".to_owned()));
+        }
+        if !self.simulation.network.failures.is_empty() || !self.simulation.network.reroutes.is_empty() {
+            return Err(because(SEVERAL_PATHS.to_owned()));
         }
         if link.cells || link.adapter.is_some() {
             return Err(because("the buffers of a port that sends cells count cells, and no room is proven in them".to_owned()));

@@ -83,18 +83,26 @@ impl Building<'_> {
     }
 
     /// Gives one flow its path between its ends, and the way back of its acknowledgements, but for paths that are listed.
-    pub(super) fn spread(&mut self, table: &FlowTable, ends: Ends, flow: (&str, &Header), path: &mut Vec<LinkId>, source: &mut Source) {
-        let ((from, to), (name, header)) = (ends, flow);
+    pub(super) fn spread(
+        &mut self,
+        table: &FlowTable,
+        ends: Ends,
+        flow: (usize, &str, &Header),
+        path: &mut Vec<LinkId>,
+        source: &mut Source,
+    ) {
+        let ((from, to), (number, name, header)) = (ends, flow);
         let choice = |header: &Header| match self.equal_paths {
             EqualPaths::First => Choice::First,
             EqualPaths::Flow => Choice::Hash(flow_hash(name, header)),
+            EqualPaths::Packet => Choice::Spread(flow_hash(name, header)),
         };
         let (ahead, behind) = (choice(header), choice(&reversed(header)));
         if table.path.is_none() {
-            *path = self.least(from, to, ahead).unwrap_or_default();
+            *path = self.routed(number, false, (from, to), ahead);
         }
         if let (Source::Tcp(tcp), None) = (source, &table.back) {
-            tcp.reverse_path = self.least(to, from, behind).unwrap_or_default();
+            tcp.reverse_path = self.routed(number, true, (to, from), behind);
         }
     }
 }

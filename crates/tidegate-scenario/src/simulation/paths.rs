@@ -75,7 +75,7 @@ impl Building<'_> {
         let problem = format!("{what} could take another path of the same weight, over `{}`", network.links[other.0].name);
         let finding = Diagnostic::warning(span.clone(), problem);
         self.findings.push(finding.help(format!(
-            "the path taken is {key} = [{}]: write it, or the other one, or equal_paths = \"flow\" in [simulation]",
+            "the path taken is {key} = [{}]: write it, or the other one, or equal_paths = \"flow\" or \"packet\" in [simulation]",
             names.join(", ")
         )));
     }
