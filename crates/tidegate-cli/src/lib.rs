@@ -15,6 +15,7 @@ mod capture_report;
 mod changes;
 mod check;
 mod compare;
+mod completions;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod confinement;
 mod ctl;

@@ -73,6 +73,11 @@ impl Options {
     /// Begins the file, once it is known what is simulated.
     pub fn begin<'a>(&self, path: &Path, simulation: &'a Simulation, changes: &'a [NetworkChange]) -> Result<TraceFile<'a>, Failure> {
         let network = &simulation.network;
+        if let Some(workload) = network.workloads.first() {
+            let problem =
+                format!("error: --trace: there is no trace of connections that come and go, as those of workload {} do", workload.name);
+            return Err(Failure::BadInput(format!("{problem}; --completions FILE lists them")));
+        }
         let mut flows = vec![self.flows.is_empty(); network.flows.len()];
         for name in &self.flows {
             let group = simulation.groups.iter().find(|group| &group.name == name).map(|group| group.first..group.first + group.count);

@@ -2,6 +2,7 @@
 
 use crate::capture_report::capture_result;
 use crate::changes;
+use crate::completions::CompletionFile;
 use crate::failure::Failure;
 use crate::packet_trace;
 use crate::port_report::judged;
@@ -21,7 +22,7 @@ use tidegate_scenario::promise::Measured;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_scenario::{PolicyChange, Scenario, Simulation, Variant};
-use tidegate_sim::{Control, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
+use tidegate_sim::{CompletionSink, Control, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
 
 /// What `tidegate run` takes.
 #[derive(Args)]
@@ -42,6 +43,9 @@ pub struct Arguments {
     variants: Vec<String>,
     #[command(flatten)]
     trace: packet_trace::Options,
+    /// Write every connection of workloads that is complete, of all replications, as a table (NAME.parquet)
+    #[arg(long, value_name = "FILE")]
+    completions: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
@@ -58,17 +62,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     inputs.iter().for_each(|(what, path)| places.input(what, path));
     let destination = Destination::among(&arguments.output, &mut places)?;
     let trace = arguments.trace.file(&mut places)?;
-    if let (Some(_), [(first, _), (second, _), ..]) = (trace, &simulations[..]) {
+    let completions = arguments.completions.as_deref();
+    if let Some(path) = completions {
+        places.output("--completions", path)?;
+    }
+    let of_one = trace.map(|_| ("--trace", "a trace")).or(completions.map(|_| ("--completions", "a table of connections")));
+    if let (Some((option, what)), [(first, _), (second, _), ..]) = (of_one, &simulations[..]) {
         let names = (&first.name, &second.name);
         return Err(Failure::BadInput(format!(
-            "error: --trace: a trace is of one variant; choose it, such as --variant \"{}\" or \"{}\"",
+            "error: {option}: {what} is of one variant; choose it, such as --variant \"{}\" or \"{}\"",
             names.0, names.1
         )));
     }
 
     let progress = Progress::new(1000, "simulating {wide_bar} {percent} %  {left}");
     let at = |done: f64| progress.at((done * 1000.0) as u64);
-    let mut report = report_of(&scenario, &simulations, &at, None, trace.map(|path| (path, &arguments.trace)))?;
+    let mut report =
+        report_of(&scenario, &simulations, &at, None, Files { trace: trace.map(|path| (path, &arguments.trace)), completions })?;
     drop(progress);
     let excesses = proven::note_excesses(&mut report);
     let presented = destination.present(&report);
@@ -94,7 +104,7 @@ pub fn simulate(
 ) -> Result<Report, Failure> {
     let variants: Vec<&Variant> = scenario.variants.iter().collect();
     let simulations = simulations_of(scenario, &variants, seed, replications)?;
-    let mut report = report_of(scenario, &simulations, progress, Some(cancel), None)?;
+    let mut report = report_of(scenario, &simulations, progress, Some(cancel), Files::default())?;
     proven::note_excesses(&mut report);
     report.validate().map_err(|error| Failure::Defect(error.to_string()))?;
     Ok(report)
@@ -124,13 +134,20 @@ fn simulations_of<'s>(
     Ok(simulations)
 }
 
+/// What is written while variants are simulated.
+#[derive(Clone, Copy, Default)]
+struct Files<'a> {
+    trace: Option<(&'a Path, &'a packet_trace::Options)>,
+    completions: Option<&'a Path>,
+}
+
 /// Simulates the variants one after the other.
 fn report_of(
     scenario: &Scenario,
     simulations: &[(&Variant, Simulation)],
     progress: &(dyn Fn(f64) + Sync),
     cancel: Option<&AtomicBool>,
-    trace: Option<(&Path, &packet_trace::Options)>,
+    files: Files<'_>,
 ) -> Result<Report, Failure> {
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
@@ -153,12 +170,17 @@ fn report_of(
         // Before the simulation, which it knows nothing of.
         let proof = Proof::of(variant);
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
-        let trace = trace.map(|(path, options)| options.begin(path, simulation, &changes)).transpose()?;
+        let trace = files.trace.map(|(path, options)| options.begin(path, simulation, &changes)).transpose()?;
         let tracer = trace.as_ref().map(|trace| trace as &dyn Tracer);
-        let control = Control { tracer, cancel: trace.as_ref().map(|trace| &trace.has_failed).or(cancel), ..control };
+        let completions = files.completions.map(|path| CompletionFile::begin(path, &simulation.network)).transpose()?;
+        let sink = completions.as_ref().map(|file| file as &dyn CompletionSink);
+        // One of the two files at most: a file of workloads has no trace.
+        let failed = trace.as_ref().map(|trace| &trace.has_failed).or(completions.as_ref().map(|file| &file.has_failed));
+        let control = Control { tracer, completions: sink, cancel: failed.or(cancel), ..control };
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, &simulation.experiment, &control);
         // A trace that cannot be written ends the simulation, and says why.
         report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
+        report.notes.extend(completions.map(CompletionFile::finish).transpose()?);
         let outcome = outcome.map_err(|error| match error {
             SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
             error => Failure::Defect(error.to_string()),

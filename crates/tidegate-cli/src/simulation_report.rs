@@ -6,12 +6,15 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_report::{
-    CallResult, CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FailureResult, FlowResult,
-    PortResult, RefusalCount, ReplicationRow, Run, Series, SeriesKind, SojournSummary, TaggingResult, TcpResult, TransferSummary,
+    CallResult, CellResult, ClassResult, CompletionResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FailureResult,
+    FlowResult, PortResult, RefusalCount, ReplicationRow, RoundResult, Run, Series, SeriesKind, SojournSummary, TaggingResult, TcpResult,
+    TransferSummary, WorkloadResult,
 };
 use tidegate_scenario::units::{print_duration, print_rate, print_size};
 use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome};
-use tidegate_sim::statistics::{DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, TaggedOutcome, TcpOutcome};
+use tidegate_sim::statistics::{
+    DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, SizeOutcome, TaggedOutcome, TcpOutcome, WorkloadOutcome,
+};
 use tidegate_sim::{FailureOutcome, FailureStatistics, FlowOutcome, Outcome, PortOutcome};
 use tidegate_statistics::Histogram;
 
@@ -34,6 +37,7 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
     run.tcp_fairness = outcome.tcp_fairness().as_ref().map(estimate);
     run.calls = outcome.calls.iter().map(|calls| call_result(calls, outcome)).collect();
     run.failures = outcome.failures.iter().map(failure_result).collect();
+    run.workloads = outcome.workloads.iter().map(workload_result).collect();
     run.replications = replication_rows(outcome);
     for port in &outcome.ports {
         run.ports.push(port_result(port));
@@ -49,6 +53,36 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
         }
     }
     run
+}
+
+fn workload_result(workload: &WorkloadOutcome) -> WorkloadResult {
+    let sizes = |sizes: &SizeOutcome| CompletionResult {
+        above_bytes: sizes.bytes.0,
+        up_to_bytes: sizes.bytes.1,
+        connections: sizes.connections,
+        time_s: estimate(&sizes.time_s),
+        time_quantiles_s: sizes.time_quantiles_s.each_ref().map(estimate),
+        slowdown: estimate(&sizes.slowdown),
+        slowdown_quantiles: sizes.slowdown_quantiles.each_ref().map(estimate),
+    };
+    WorkloadResult {
+        name: workload.name.clone(),
+        arrivals: workload.arrivals,
+        refused: workload.refused,
+        unfinished: workload.unfinished,
+        offered_bps: estimate(&workload.offered_bps),
+        most_at_once: workload.most_at_once,
+        all: workload.all.as_ref().map(sizes),
+        sizes: workload.sizes.iter().map(sizes).collect(),
+        rounds: workload.rounds.as_ref().map(|rounds| RoundResult {
+            arrivals: rounds.arrivals,
+            refused: rounds.refused,
+            unfinished: rounds.unfinished,
+            overlapping: rounds.overlapping,
+            time_s: rounds.time_s.as_ref().map(estimate),
+            time_quantiles_s: rounds.time_quantiles_s.each_ref().map(estimate),
+        }),
+    }
 }
 
 /// The tails of a flow's delays and of its jitter.

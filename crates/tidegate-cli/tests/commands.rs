@@ -123,10 +123,11 @@ fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
         "distributions.parquet",
         "drops.parquet",
         "replications.parquet",
+        "workloads.parquet",
     ] {
         assert!(fs::metadata(Path::new(&out).join(file)).unwrap().len() > 100, "{file}");
     }
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 9, "nothing unfinished is left");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 10, "nothing unfinished is left");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::bounded_flows::{BoundedFlows, bounded_flows};
 use crate::decimate::{self, Points};
+use crate::figure::Axes;
 use crate::grid::{drops_by_reason, prominent_flows};
 use crate::model::{DistributionKind, DropCount, Report, Run, Series, SeriesKind};
 use crate::quantity;
@@ -44,6 +45,9 @@ pub(crate) struct LineChart {
     pub(crate) panels: Vec<LinePanel>,
     /// Curves that were left out of each panel, at most.
     pub(crate) left_out: usize,
+    /// Its axes; `None` for those of its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) axes: Option<Axes>,
 }
 
 /// A name and its colour: 0 and up from the palette, -1 neutral.
@@ -125,6 +129,7 @@ pub(crate) fn charts(report: &Report) -> Charts {
     let limit = (POINTS_ON_THE_PAGE / curves.max(1)).clamp(64, POINTS_PER_CURVE);
     let thinned = |kind, chosen| line_chart(report, &palette, kind, chosen, limit);
     let lines = [thinned(&THROUGHPUT, throughput), thinned(&DELAY, delays), thinned(&JITTER, jitter), thinned(&OCCUPANCY, occupancy)];
+
     Charts { lines: lines.into_iter().flatten().collect(), bars: bar_chart(report, &palette), bounds: bound_chart(report, &palette) }
 }
 
@@ -172,7 +177,7 @@ fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels
                 .collect(),
         })
         .collect();
-    Some(LineChart { id: kind.id, title: kind.title, measure: kind.measure, legend, panels, left_out })
+    Some(LineChart { id: kind.id, title: kind.title, measure: kind.measure, legend, panels, left_out, axes: None })
 }
 
 /// The curves of each run and how many were left out of the fullest one.

@@ -243,6 +243,14 @@ impl Axis {
     }
 }
 
+/// A pair of axes, as the page's script takes it.
+#[derive(Serialize)]
+pub(crate) struct Axes {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) steps: bool,
+}
+
 /// Curves on one pair of axes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {

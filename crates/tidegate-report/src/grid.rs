@@ -77,7 +77,7 @@ impl Cell {
         Self { text: text.into(), half_width: None, tone: Tone::Plain }
     }
 
-    fn estimate(shown: Shown) -> Self {
+    pub(crate) fn estimate(shown: Shown) -> Self {
         Self { half_width: shown.half_width, ..Self::plain(shown.mean) }
     }
 
@@ -85,7 +85,7 @@ impl Cell {
         Self { tone: if kept { Tone::Kept } else { Tone::Broken }, ..Self::plain(text) }
     }
 
-    fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self::plain(NOTHING)
     }
 }
@@ -135,17 +135,17 @@ fn outcome(run: &Run, flow: &str, promise: &str) -> Cell {
 type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
 
 /// The columns of a table, each with its cells.
-struct Columns<'a, T>(Vec<(Column, CellOf<'a, T>)>);
+pub(crate) struct Columns<'a, T>(Vec<(Column, CellOf<'a, T>)>);
 
 impl<'a, T> Columns<'a, T> {
     /// A table whose first column names its rows.
-    fn new(head: &str, name: impl Fn(&T) -> &str + 'a) -> Self {
+    pub(crate) fn new(head: &str, name: impl Fn(&T) -> &str + 'a) -> Self {
         let mut columns = Columns(Vec::new());
         columns.add(text_column(head), move |row| Cell::plain(name(row)));
         columns
     }
 
-    fn add(&mut self, column: Column, cell: impl Fn(&T) -> Cell + 'a) {
+    pub(crate) fn add(&mut self, column: Column, cell: impl Fn(&T) -> Cell + 'a) {
         self.0.push((column, Box::new(cell)));
     }
 
@@ -184,7 +184,7 @@ impl<'a, T> Columns<'a, T> {
     }
 
     /// The table of these rows; `None` if there are none, here or left out.
-    fn grid(self, title: &'static str, left_out: usize, rows: impl IntoIterator<Item = T>) -> Option<Grid> {
+    pub(crate) fn grid(self, title: &'static str, left_out: usize, rows: impl IntoIterator<Item = T>) -> Option<Grid> {
         let cells = |row: T| self.0.iter().map(|(_, cell)| cell(&row)).collect();
         let rows: Vec<Vec<Cell>> = rows.into_iter().map(cells).collect();
         let columns = self.0.into_iter().map(|(column, _)| column).collect();
@@ -192,7 +192,7 @@ impl<'a, T> Columns<'a, T> {
     }
 }
 
-fn count(number: u64) -> Cell {
+pub(crate) fn count(number: u64) -> Cell {
     Cell::plain(quantity::count(number))
 }
 
@@ -200,7 +200,7 @@ fn bytes(number: f64) -> Cell {
     Cell::plain(quantity::bytes(number))
 }
 
-/// The tables of a run, with at most `limit` flows each.
+/// The tables of a run but for those of workloads, with at most `limit` flows each.
 pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
     let (flows, connections, colours) = (flows(run, limit), connections(run, limit), colours(run, limit));
     let bounds = bounds(run, limit);
@@ -576,7 +576,7 @@ fn unless_narrow(column: Column) -> Column {
     Column { place: Place::UnlessNarrow, ..column }
 }
 
-fn detail_column(head: &str) -> Column {
+pub(crate) fn detail_column(head: &str) -> Column {
     Column { place: Place::Page, ..number_column(head) }
 }
 

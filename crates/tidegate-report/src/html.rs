@@ -13,6 +13,7 @@ use crate::model::{PortResult, Report, Run, Volume};
 use crate::quantity;
 use crate::table::circumstances;
 use crate::verdict::verdict;
+use crate::workload_views;
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -28,7 +29,8 @@ const BROKEN_MARK: &str = r#"<svg class="mark broken" viewBox="0 0 20 20" aria-h
 
 /// The whole page as text.
 pub fn report_html(report: &Report) -> String {
-    let charts = charts(report);
+    let mut charts = charts(report);
+    charts.lines.splice(0..0, workload_views::chart(report));
     let mut body = head_of_page(report, &escaped(&report.title));
     if let Some(promises) = grid::promises(report) {
         body.push_str(&promise_table(&promises, report));
@@ -154,6 +156,9 @@ fn chart_sections(charts: &Charts) -> String {
     }
     for chart in &charts.lines {
         let explanation = match chart.id {
+            "slowdown" => {
+                "Completion times in parts of the time that a connection takes alone, by size: the mean, and what 99 % do not exceed."
+            }
             "throughput" => "Delivered bits per second of each flow.",
             "delay" => "Share of the packets that took longer than the time on the horizontal axis.",
             "jitter" => {
@@ -188,7 +193,7 @@ fn tables(report: &Report) -> String {
     let mut html = String::from("<section class=\"tables\">\n<h2>Tables</h2>\n");
     for run in &report.runs {
         html.push_str(&format!("<h3>{}</h3>\n", escaped(&run.name)));
-        grid::of_run(run, FLOW_LIMIT).for_each(|grid| html.push_str(&table(&grid, grid.title, &run.name)));
+        workload_views::tables(run, FLOW_LIMIT).for_each(|grid| html.push_str(&table(&grid, grid.title, &run.name)));
     }
     html.push_str("</section>\n");
     html

@@ -1,7 +1,7 @@
 //! Results of a run as a terminal table, JSON, Parquet tables and one self-contained HTML page.
 //!
 //! The command that ran the traffic fills in a [`Report`]. [`terminal`] shows it as text and [`summary_json`] as JSON. [`write_all`] writes the
-//! folder: `summary.json`, `report.html` and the Parquet tables of flows, ports, classes, series, distributions, drops and replications. A
+//! folder: `summary.json`, `report.html` and the Parquet tables of flows, ports, classes, series, distributions, drops, replications and workloads. A
 //! [`Reproduction`] is the same for published experiments, a [`CapacityReport`] for what a machine forwards.
 //!
 //! Every command writes files through [`OutputFile`] and [`OutputFolder`]: a regular file or a folder of results comes to its place complete and in
@@ -31,8 +31,10 @@ mod capture;
 mod chart;
 mod columnar;
 mod comparison;
+mod completion_log;
 mod decimate;
 mod error;
+mod estimate;
 mod failure;
 pub mod figure;
 mod folder;
@@ -60,6 +62,8 @@ mod unfinished;
 mod validate;
 mod verdict;
 mod volume;
+mod workload;
+mod workload_views;
 
 pub use bound::{BoundResult, ClassBound, FlowBound, PacketResult};
 pub use capacity::{
@@ -69,6 +73,7 @@ pub use capacity::{
 pub use capture::{CaptureResult, UnseenPackets};
 pub use columnar::{Column, Values};
 pub use comparison::{ComparedFigure, Comparison, Likelihood, comparison_json, comparison_terminal, write_comparison};
+pub use completion_log::{CompletedConnection, CompletionLog};
 pub use error::{OutputError, ReportError};
 pub use failure::FailureResult;
 pub use folder::{OutputFolder, write_all};
@@ -95,6 +100,7 @@ pub use reproduction::{
 pub use sweep::{SweepResult, SweepRow, SweptFigure, sweep_columns, sweep_html, sweep_json, sweep_terminal, write_sweep};
 pub use table::{TerminalOptions, terminal};
 pub use unfinished::remove_unfinished;
+pub use workload::{CompletionResult, RoundResult, WorkloadResult};
 
 // The sample report of the tests names this crate by its public name.
 #[cfg(test)]

@@ -6,8 +6,10 @@
 
 use crate::bound::{BoundResult, ClassBound};
 use crate::capture::CaptureResult;
+pub use crate::estimate::Estimate;
 use crate::failure::FailureResult;
 use crate::queue_management::{AqmResult, SojournSummary};
+use crate::workload::WorkloadResult;
 use serde::Serialize;
 
 pub use crate::volume::Volume;
@@ -109,6 +111,9 @@ pub struct Run {
     /// What became of calls: requests for admission. Empty if nothing asks for admission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallResult>,
+    /// What became of connections that arrived by themselves. Empty without workloads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<WorkloadResult>,
     /// Changes of policies while it ran, in the order of their instants; live, those of one direction after the other. Empty without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeResult>,
@@ -347,27 +352,6 @@ impl DropCount {
     /// `volume` lost at `port` because of `reason`.
     pub fn new(port: impl Into<String>, reason: impl Into<String>, volume: Volume) -> Self {
         Self { port: port.into(), reason: reason.into(), volume }
-    }
-}
-
-/// A mean over replications with the half width of its confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Estimate {
-    /// Mean over the replications.
-    pub mean: f64,
-    /// Half width of the 95 % interval (Student t), in the unit of the mean; `None` with one replication.
-    pub half_width: Option<f64>,
-}
-
-impl Estimate {
-    /// A value from a single replication, without an interval.
-    pub const fn single(mean: f64) -> Self {
-        Self { mean, half_width: None }
-    }
-
-    /// A mean with the half width of its 95 % interval.
-    pub const fn with_half_width(mean: f64, half_width: f64) -> Self {
-        Self { mean, half_width: Some(half_width) }
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `distributions.parquet` | run, kind (delay or jitter), flow and value |
 //! | `drops.parquet` | run, port, `scope`, name and reason |
 //! | `replications.parquet` | run, replication, `scope` (flow or port) and name |
+//! | `workloads.parquet` | run, workload and `scope`: all connections, those of a size, or rounds |
 //!
 //! In `drops.parquet` the same packets appear up to three times, once per `scope`: `port`, `class` and `flow`. Filter
 //! on one of them before adding up.
@@ -19,12 +20,13 @@ use crate::grid::total;
 use crate::metrics::METRICS;
 use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
 use crate::queue_management::SojournSummary;
+use crate::workload_views;
 
 /// What makes the columns of a table.
 pub type Columns = for<'a> fn(&'a Report) -> Vec<Column<'a>>;
 
 /// The file names with what makes their columns, in the order in which they are written.
-pub const TABLES: [(&str, Columns); 7] = [
+pub const TABLES: [(&str, Columns); 8] = [
     ("flows.parquet", flows),
     ("ports.parquet", ports),
     ("classes.parquet", classes),
@@ -32,6 +34,7 @@ pub const TABLES: [(&str, Columns); 7] = [
     ("distributions.parquet", distributions),
     ("drops.parquet", drops),
     ("replications.parquet", replications),
+    ("workloads.parquet", workload_views::columns),
 ];
 
 fn flows(report: &Report) -> Vec<Column<'_>> {

@@ -2,7 +2,7 @@
 
 use crate::chart::{Curve, Entry, LinePanel, entry, rounded};
 use crate::decimate;
-use crate::figure::{Axis, Chart};
+use crate::figure::{Axes, Chart};
 use serde::Serialize;
 
 /// Points of one curve at most: a wide screen shows no more.
@@ -21,13 +21,6 @@ pub(crate) struct LineChart {
     legend: Vec<Entry>,
     panels: Vec<LinePanel>,
     axes: Axes,
-}
-
-#[derive(Serialize)]
-struct Axes {
-    x: Axis,
-    y: Axis,
-    steps: bool,
 }
 
 /// One colour per name within a figure.

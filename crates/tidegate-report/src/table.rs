@@ -5,6 +5,7 @@ use crate::layout::{TextCell, TextColumn, lay_out, narrowest};
 use crate::model::{Report, Run};
 use crate::quantity::{self, NO_BREAK_SPACE};
 use crate::verdict::verdict;
+use crate::workload_views::tables;
 
 /// Flows a terminal table shows before it leaves the rest to the files.
 const FLOW_LIMIT: usize = 40;
@@ -41,7 +42,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     for run in &report.runs {
         text.push('\n');
         text.push_str(&heading(&run_heading(run), options));
-        for (index, grid) in grid::of_run(run, FLOW_LIMIT).enumerate() {
+        for (index, grid) in tables(run, FLOW_LIMIT).enumerate() {
             if index > 0 {
                 text.push('\n');
             }

@@ -7,6 +7,7 @@ use std::hash::Hash;
 
 use crate::error::ReportError;
 use crate::model::{DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series, TaggingResult, Volume};
+use crate::workload::WorkloadResult;
 
 impl Report {
     /// Checks what every writer of this crate relies on.
@@ -45,10 +46,24 @@ fn check_run(run: &Run) -> Result<(), ReportError> {
         at_most_one(&at, "blocking", calls.blocking.map_or(0.0, |blocking| blocking.mean))?;
         estimate(&at, "mean_held", calls.mean_held)?;
     }
+    unique(&at, "workload", run.workloads.iter().map(|workload| workload.name.as_str()))?;
+    run.workloads.iter().try_for_each(|workload| check_workload(&at, workload))?;
     run.flows.iter().try_for_each(|flow| check_flow(&at, flow))?;
     run.ports.iter().try_for_each(|port| check_port(&at, port))?;
     run.series.iter().try_for_each(|series| check_series(&at, series))?;
     run.distributions.iter().try_for_each(|distribution| check_distribution(&at, distribution))
+}
+
+fn check_workload(at: &str, workload: &WorkloadResult) -> Result<(), ReportError> {
+    let at = format!("{at}, workload `{}`", workload.name);
+    estimate(&at, "offered_bps", workload.offered_bps)?;
+    for row in workload.all.iter().chain(&workload.sizes) {
+        estimate(&at, "time_s", row.time_s)?;
+        estimate(&at, "slowdown", row.slowdown)?;
+        row.time_quantiles_s.into_iter().try_for_each(|quantile| estimate(&at, "time_quantiles_s", quantile))?;
+        row.slowdown_quantiles.into_iter().try_for_each(|quantile| estimate(&at, "slowdown_quantiles", quantile))?;
+    }
+    workload.rounds.and_then(|rounds| rounds.time_s).map_or(Ok(()), |time| estimate(&at, "rounds", time))
 }
 
 fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
