@@ -377,3 +377,25 @@ fn every_command_has_a_manual_page_and_completions() {
     assert!(refused(2, &["completions", "tcsh"]).contains("fish"));
     assert!(refused(2, &["man", "Cargo.toml"]).contains("Cargo.toml"));
 }
+
+#[test]
+fn connections_of_workloads_are_shown_by_size_and_listed() {
+    let folder = Folder::new("workloads");
+    let list = folder.path("connections.parquet");
+    let short = ["run", "scenarios/incast.toml", "--set", "simulation.duration=30 ms", "--completions", &list];
+    let both = refused(2, &short);
+    assert!(both.contains("--completions: a table of connections is of one variant"), "{both}");
+    let one = [&short[..], &["--variant", "8 senders"]].concat();
+    let table = expect(0, &one);
+    for part in ["mean slowdown", "up to 100 kB", "overlapping", "connections of all replications, warm-up included, are in"] {
+        assert!(table.contains(part), "{part}\n{table}");
+    }
+    assert!(fs::metadata(&list).unwrap().len() > 1000);
+    let without = refused(2, &["run", "scenarios/mm1-validation.toml", "--completions", &list]);
+    assert!(without.contains("has no [[workload]]") || without.contains("of one variant"), "{without}");
+    let trace = [&one[..4], &["--variant", "8 senders", "--trace", &folder.path("t.parquet")]].concat();
+    let refusal = refused(2, &trace);
+    assert!(refusal.contains("--completions FILE lists them"), "{refusal}");
+    let bounds = expect(0, &["bounds", "scenarios/incast.toml"]);
+    assert!(!bounds.contains("SFA"), "{bounds}");
+}

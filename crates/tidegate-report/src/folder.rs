@@ -240,11 +240,12 @@ mod tests {
                 "replications.parquet",
                 "report.html",
                 "series.parquet",
-                "summary.json"
+                "summary.json",
+                "workloads.parquet"
             ]
         );
         assert_eq!(names(&scratch.path().join("new")), ["deeper"]);
-        assert_eq!(paths.len(), 9);
+        assert_eq!(paths.len(), 10);
         assert!(paths.iter().all(|path| path.metadata().unwrap().len() > 0));
     }
 

@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use tidegate_bounds::curve::Arrival;
 use tidegate_bounds::end_to_end::{Bound, EndToEnd, Method};
 use tidegate_bounds::quantity::{NoBound, PICOBITS, Picoseconds, up};
-use tidegate_sim::LinkId;
+use tidegate_sim::{LinkId, Workload};
 
 pub(crate) mod arrivals;
 mod bundles;
@@ -52,6 +52,11 @@ pub struct Proof {
     pub queues: Vec<ProvenQueue>,
     /// False if flows take more than [`MOST_PATHS`] paths: bounds are by TFA++ and SFA then, which cost least, but for flows asked for in detail.
     pub is_by_all_methods: bool,
+}
+
+/// Why nothing is proven beside a workload.
+pub(crate) fn unbounded(workload: &Workload) -> String {
+    format!("connections of workload `{}` arrive at random, any number at once", workload.name)
 }
 
 /// The most distinct paths for which all methods are used unasked.
@@ -97,7 +102,7 @@ impl Proof {
         let policies: Vec<&Policy> =
             (0..simulation.network.links.len()).map(|link| simulation.policy(LinkId(link), &variant.policies)).collect();
         if let Some(workload) = simulation.network.workloads.first() {
-            let reason = format!("connections of workload `{}` arrive at random, any number at once", workload.name);
+            let reason = unbounded(workload);
             let flows = simulation.network.flows.iter().map(|_| Err(reason.clone())).collect();
             return Some(Proof { flows, queues: Vec::new(), is_by_all_methods: true });
         }

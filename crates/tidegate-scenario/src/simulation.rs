@@ -503,7 +503,7 @@ impl Building<'_> {
             ports.settle(&mut network, &tables_of_calls, &flows, self.findings);
             separate(&mut network, self.policies, &self.policy_of_link, &tables_of_calls, self.findings);
         }
-        let offered_by_workloads = self.workloads(&mut network, experiment.seed);
+        let offered_by_workloads = self.workloads(&mut network, &experiment);
         self.is_complete.then_some(Simulation {
             network,
             experiment,

@@ -72,5 +72,7 @@ pub(crate) fn describe(name: &str, sizes: &Sizes) -> String {
     if least == most {
         return format!("{} each", print_size(least));
     }
-    format!("sizes of {name}, {} on average, {} to {}", print_size(sizes.mean() as u64), print_size(least), print_size(most))
+    let mean = sizes.mean();
+    let (unit, size) = [("MB", 1e6), ("kB", 1e3)].into_iter().find(|(_, size)| mean >= *size).unwrap_or(("B", 1.0));
+    format!("sizes of {name}, {:.2} {unit} on average, {} to {}", mean / size, print_size(least), print_size(most))
 }

@@ -4,7 +4,7 @@ use crate::error::{Problem, Subject};
 use crate::id::LinkId;
 use crate::network::{Link, Network};
 use crate::route::Routes;
-use crate::workload::Reach;
+use crate::workload::reach::Reach;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 

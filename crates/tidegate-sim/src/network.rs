@@ -421,7 +421,7 @@ impl Network {
         admission.allocate(&calls.request(flow, &ports)).map(|_| ())
     }
 
-    /// What [`Reach::of`](crate::workload::Reach::of) does not check.
+    /// What [`Reach::of`](crate::workload::reach::Reach::of) does not check.
     fn check_workloads(&self) -> Result<(), Problem> {
         let mut names = HashSet::new();
         for (index, workload) in self.workloads.iter().enumerate() {
@@ -434,7 +434,7 @@ impl Network {
             if !self.calls.is_empty() || self.broker.is_some() {
                 return refuse("name", "flows of the network ask for admission, and its connections do not".into(), "no calls".into());
             }
-            if let Err(fault) = workload.check(self) {
+            if let Err(fault) = workload.check(self.nodes.len()) {
                 return refuse(fault.key, fault.problem, fault.expected);
             }
         }

@@ -5,7 +5,7 @@
 //! | [`agenda`] | the next event of every port, link, source and host |
 //! | [`sources`] | what emits packets by the clock, and greedy sources |
 //! | [`connections`] | TCP connections, which react to packets and to their timers |
-//! | [`workloads`], [`pool`] | connections that come and go, and their slots |
+//! | [`arrivals`], [`workloads`], [`pool`] | connections that come and go, and their slots |
 //! | [`data_plane`] | ports and links, and the packets on them |
 //! | [`signalling`] | calls that are set up and released |
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
@@ -48,6 +48,7 @@ mod accounting;
 mod adapter;
 mod admitting_ports;
 mod agenda;
+mod arrivals;
 mod connections;
 mod data_plane;
 mod failures;

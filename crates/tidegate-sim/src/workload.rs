@@ -11,12 +11,10 @@
 
 use crate::fault::Fault;
 use crate::id::NodeId;
-use crate::network::Network;
 use crate::random::Stream;
 use crate::source::role::TrafficSource;
 use crate::tcp::{Application, Tcp};
 use crate::time::{LONGEST_DURATION, random_span};
-pub use reach::Reach;
 pub use sizes::Sizes;
 use tidegate_core::classifier::{Header, Network as Layer};
 use tidegate_core::units::{Duration, Time};
@@ -93,7 +91,7 @@ pub enum Rhythm {
 pub struct Completion {
     /// The replication, from 0.
     pub replication: u32,
-    /// The workload, by its place in [`Network::workloads`].
+    /// The workload, by its place in [`Network::workloads`](crate::Network::workloads).
     pub workload: usize,
     /// The round, from 0: connections of one round arrive at one instant.
     pub round: u64,
@@ -175,9 +173,8 @@ impl Workload {
         }
     }
 
-    /// What cannot be simulated, if anything; the paths are checked by [`Reach::of`].
-    pub(crate) fn check(&self, network: &Network) -> Result<(), Fault> {
-        let nodes = network.nodes.len();
+    /// What cannot be simulated in a network of this many nodes, if anything; the paths are checked by [`reach::Reach::of`].
+    pub(crate) fn check(&self, nodes: usize) -> Result<(), Fault> {
         let (lists, least): (Vec<&[NodeId]>, u32) = match &self.pattern {
             Pattern::Random { from, to } => (vec![from, to], 1),
             Pattern::Listed(_) => (Vec::new(), 1),

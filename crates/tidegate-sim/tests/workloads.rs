@@ -13,7 +13,8 @@ use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::Disturbance;
 use tidegate_sim::tcp::{Application, Tcp, TransferSize, Transfers};
-use tidegate_sim::workload::{Reach, Sizes};
+use tidegate_sim::workload::Sizes;
+use tidegate_sim::workload::reach::Reach;
 use tidegate_sim::{
     Completion, CompletionSink, Control, Experiment, FlowSpec, Link, Network, NodeId, Outcome, Pattern, Rhythm, Source, Workload, run,
 };

@@ -2,7 +2,7 @@
 
 use super::proven::{Buffers, Outcome, Proven, by, is_proven, judged, key, promised, whole};
 use super::rows::write_rows;
-use crate::proof::MOST_PATHS;
+use crate::proof::{MOST_PATHS, unbounded};
 use crate::simulation::FlowGroup;
 use crate::units::{print_data, print_duration, print_time};
 use serde_json::{Map, Value, json};
@@ -58,7 +58,13 @@ pub(super) fn equals<'s>(proven: &Proven<'s>) -> Vec<Equal<'s>> {
 
 /// The table of flows.
 pub(super) fn write_flows(text: &mut String, proven: &Proven<'_>) {
+    if let Some(workload) = proven.simulation.network.workloads.first() {
+        let _infallible = writeln!(text, "\nworkloads\n    no bound: {}", unbounded(workload));
+    }
     let all = equals(proven);
+    if all.is_empty() && !proven.simulation.network.workloads.is_empty() {
+        return;
+    }
     let has_promises = all.iter().any(|row| promised(row.group).is_some());
     let mut heads = vec!["flow", "path", "delay at most", "by", "jitter at most", "burst out"];
     heads.extend(has_promises.then_some("promised"));

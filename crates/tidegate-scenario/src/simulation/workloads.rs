@@ -1,7 +1,7 @@
 //! Workloads of a file: hosts, sizes, and the rate of arrivals that a load comes to.
 
 use super::pairs::{listed, nodes};
-use super::{Building, report_duplicates};
+use super::{Building, MOST_EVENTS, report_duplicates};
 use crate::choice::{EqualPaths, Hosts, Pairs};
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::WorkloadTable;
@@ -13,8 +13,9 @@ use crate::value::Block;
 use tidegate_core::units::Duration;
 use tidegate_sim::random::Stream;
 use tidegate_sim::tcp::{Application, Tcp, TransferSize, Transfers};
-use tidegate_sim::workload::{Pattern, Reach, Rhythm, Workload};
-use tidegate_sim::{Network, NodeId, Source};
+use tidegate_sim::workload::reach::Reach;
+use tidegate_sim::workload::{Pattern, Rhythm, Workload};
+use tidegate_sim::{Experiment, Network, NodeId, Source};
 
 /// The usual most connections at once.
 const USUAL_PLACES: u32 = 10_000;
@@ -28,12 +29,12 @@ const OF_TRANSFERS: [&str; 9] =
 
 impl Building<'_> {
     /// Adds the workloads to the network. Returns what they offer to each link, in bit/s on the wire, and the number of workloads whose rate depends on the network.
-    pub(super) fn workloads(&mut self, network: &mut Network, seed: u64) -> Vec<(f64, usize)> {
+    pub(super) fn workloads(&mut self, network: &mut Network, experiment: &Experiment) -> Vec<(f64, usize)> {
         let file = self.file;
         report_duplicates(file.workload.iter().map(|table| &table.name), "workload", self.findings);
         let before = self.findings.len();
         for table in &file.workload {
-            match self.workload(table, network, seed) {
+            match self.workload(table, network, experiment.seed) {
                 Ok(workload) => network.workloads.push(workload),
                 Err(finding) => self.findings.push(finding),
             }
@@ -67,6 +68,10 @@ impl Building<'_> {
                 }
             }
             let arrivals = network.workloads[index].arrivals_per_second();
+            if let Some(finding) = too_many(table, &network.workloads[index], experiment) {
+                self.findings.push(finding);
+                return Vec::new();
+            }
             for ((offered, load), link) in offered.iter_mut().zip(loads).zip(&network.links) {
                 match arrivals {
                     Some(arrivals) => offered.0 += load * arrivals * link.port.rate.bits_per_second() as f64,
@@ -241,6 +246,18 @@ impl Building<'_> {
     }
 }
 
+/// An error if the connections of a workload would send more than [`MOST_EVENTS`] packets.
+fn too_many(table: &WorkloadTable, workload: &Workload, experiment: &Experiment) -> Option<Diagnostic> {
+    let members = if let Pattern::Incast { senders, .. } = workload.pattern { f64::from(senders) } else { 1.0 };
+    let packets = 1.0 + workload.sizes.mean() / f64::from(workload.tcp.segment);
+    let seconds = experiment.duration.picoseconds() as f64 / 1e12 * f64::from(experiment.replications);
+    let events = workload.arrivals_per_second()? * seconds * members * packets;
+    let problem =
+        format!("workload `{}` would send about {events:.0e} packets, and at most {MOST_EVENTS:.0e} can be simulated", table.name.0);
+    let span = rhythm_of(table).map_or(table.name.span.clone(), |(_, span)| span);
+    (events > MOST_EVENTS).then(|| Diagnostic::error(span, problem).help("let fewer connections arrive, or simulate a shorter time"))
+}
+
 /// The senders and the receivers, each in order.
 fn ends(pattern: &Pattern) -> (Vec<NodeId>, Vec<NodeId>) {
     let (mut from, mut to) = match pattern {
@@ -293,7 +310,7 @@ pub(crate) fn describe(network: &Network, names_of_sizes: &[String]) -> String {
             }
         };
         let rhythm = match workload.rhythm {
-            Rhythm::Poisson { per_second } => format!("{per_second:.6} arrivals per second (Poisson)"),
+            Rhythm::Poisson { per_second } => format!("{per_second:.4} arrivals per second (Poisson)"),
             Rhythm::Period(period) => format!("every {}", print_duration(period)),
             Rhythm::Pause(pause) => format!("each {} after the one before", print_duration(pause)),
         };

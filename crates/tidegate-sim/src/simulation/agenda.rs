@@ -1,7 +1,7 @@
 //! The pending events of a simulation, by what they happen to.
 //!
 //! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, sources, hosts that take time to send,
-//! signalling, arrivals of workloads, connections of workloads.
+//! signalling. Arrivals of workloads and their connections come last.
 
 use crate::events::Events;
 

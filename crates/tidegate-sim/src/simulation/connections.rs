@@ -106,18 +106,10 @@ impl<'a> Connections<'a> {
 
     /// The same for a connection of a workload.
     fn receive_of_workload(&mut self, now: u64, number: usize, hop: Hop, packet: InTransit, plane: &mut DataPlane) {
-        let slot = number - self.first_pooled;
-        if !self.workloads.is_closed(slot) {
-            self.exchange(now, number, hop, packet, plane);
-            return self.workloads.follow(now, slot, &self.all[number], plane);
-        }
+        self.exchange(now, number, hop, packet, plane);
+        let tcp = &self.all[number];
+        self.workloads.follow(now, (number - self.first_pooled, tcp.flow), &tcp.connection, plane);
         let flows = &mut plane.flows;
-        if hop.flow & BACK == 0 {
-            flows.deliver(now, hop.flow, &packet);
-        } else {
-            flows.reverse_path.meters[number].delivered.add(packet.length);
-            flows.reverse_path.take(packet.meta.flags);
-        }
         flows.pool.settle(number as u32, &flows.reverse_path);
     }
 
@@ -153,7 +145,14 @@ impl<'a> Connections<'a> {
     pub(super) fn wake(&mut self, now: u64, flow: usize, plane: &mut DataPlane) {
         let number = match self.connection_of.get(flow) {
             Some(&number) => number as usize,
-            None => flow - self.connection_of.len() + self.first_pooled,
+            None => {
+                let slot = flow - self.connection_of.len();
+                if self.workloads.is_closed(slot) {
+                    // A closed connection has nothing to do by itself, and its slot may be free.
+                    return plane.agenda.set_source(flow, NEVER);
+                }
+                slot + self.first_pooled
+            }
         };
         let tcp = &mut self.all[number];
         let (ack, message, opens) = tcp.connection.on_timer(now);
@@ -174,6 +173,10 @@ impl<'a> Connections<'a> {
         plane.agenda.set_host(number, next);
         if let Some(segment) = segment {
             tcp.depart(now, segment, plane);
+        }
+        if let Some(slot) = number.checked_sub(self.first_pooled) {
+            let tcp = &self.all[number];
+            self.workloads.follow(now, (slot, tcp.flow), &tcp.connection, plane);
         }
     }
 }

@@ -66,7 +66,6 @@ impl Pool {
     }
 
     /// A packet of a connection has arrived, or is lost: frees its slot if it was the last one of a closed connection.
-    #[inline]
     pub(super) fn settle(&mut self, connection: u32, reverse_path: &ReversePath) {
         let Some(number) = connection.checked_sub(self.first_connection) else { return };
         let slot = &mut self.slots[number as usize];

@@ -136,9 +136,9 @@ impl<'a> Connection<'a> {
         self.end < u64::MAX - 1 && self.receiver.next() >= self.end
     }
 
-    /// True if the sending end knows that.
+    /// True if the sending end knows that, and has nothing more to send.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_delivered() && self.sender.is_done()
+        self.is_delivered() && self.sender.is_done() && self.outbox.is_empty()
     }
 
     pub(crate) fn tcp(&self) -> &'a Tcp {

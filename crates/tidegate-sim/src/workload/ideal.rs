@@ -1,8 +1,8 @@
 //! How long a connection takes alone on its path.
 //!
-//! **Law.** It is the time from the arrival of the connection to the last byte at the receiver, if all segments leave the sending host at once and every link
-//! serves them as they come: with headers and overhead on each link, store and forward, and propagation. Opening the connection and asking for the data
-//! take their round trips. No window, no slow start and no other packet delays anything. No connection is faster over links of constant rate.
+//! **Law.** No connection is faster over links of constant rate. It is the time from its arrival to the last byte at the receiver. All segments leave the
+//! sending host at once, and every link serves them as they come. Headers, overhead, store and forward and propagation count. Opening the connection and
+//! asking for the data take their way before. No window, no slow start and no other packet delays anything.
 //!
 //! **Cost.** One step per link of the path: of equal segments only the first and the last matter.
 

@@ -26,7 +26,7 @@ impl Reach {
             let refuse = |key, problem: String, expected: &str| {
                 Err(Problem { subject: Subject::Workload(index), name: workload.name.clone(), key, problem, expected: expected.into() })
             };
-            if let Err(fault) = workload.check(network) {
+            if let Err(fault) = workload.check(network.nodes.len()) {
                 return refuse(fault.key, fault.problem, &fault.expected);
             }
             for is_back in [false, true] {
