@@ -59,6 +59,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
             aqm: None,
             cells: None,
             bound: None,
+            pause: None,
         });
         run.flows.push(flow_result(&flow, name, class, seconds));
         run.series.push(series(SeriesKind::Throughput, &flow, &class.sent_bytes, 8.0));

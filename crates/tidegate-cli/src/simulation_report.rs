@@ -6,12 +6,12 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_report::{
-    CallResult, CellResult, ClassResult, CompletionResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FailureResult,
-    FlowResult, PortResult, RefusalCount, ReplicationRow, RoundResult, Run, Series, SeriesKind, SojournSummary, TaggingResult, TcpResult,
-    TransferSummary, WorkloadResult,
+    CallResult, CellResult, ClassPause, ClassResult, CompletionResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
+    FailureResult, FlowResult, PortResult, RefusalCount, ReplicationRow, RoundResult, Run, Series, SeriesKind, SojournSummary,
+    TaggingResult, TcpResult, TransferSummary, WorkloadResult,
 };
 use tidegate_scenario::units::{print_duration, print_rate, print_size};
-use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome};
+use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome, PauseOutcome};
 use tidegate_sim::statistics::{
     DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, SizeOutcome, TaggedOutcome, TcpOutcome, WorkloadOutcome,
 };
@@ -263,24 +263,37 @@ fn port_result(port: &PortOutcome) -> PortResult {
         occupancy_mean_bytes: port.occupancy_mean_bytes.mean,
         occupancy_max_bytes: port.occupancy_max_bytes,
         ce_marked: volume(port.classes.iter().map(|class| class.ce_marked).sum()),
-        classes: port.classes.iter().map(|class| class_result(&port.name, class)).collect(),
+        classes: (0..).zip(&port.classes).map(|(number, class)| class_result(port, number, class)).collect(),
         kernel: None,
     }
 }
 
-fn class_result(port: &str, class: &ClassOutcome) -> ClassResult {
+fn class_result(port: &PortOutcome, number: usize, class: &ClassOutcome) -> ClassResult {
     ClassResult {
         name: class.name.clone(),
         offered: volume(class.offered),
         sent: volume(class.sent),
         queued: volume(class.queued),
-        drops: drops(port, &class.dropped),
+        drops: drops(&port.name, &class.dropped),
         marked: volume(class.marked),
         ce_marked: volume(class.ce_marked),
         sojourn: sojourn_summary(&class.sojourns),
         aqm: None,
         cells: class.cells.map(cell_result),
         bound: None,
+        pause: port.pauses.iter().find(|pause| pause.class == number).map(class_pause),
+    }
+}
+
+fn class_pause(pause: &PauseOutcome) -> ClassPause {
+    ClassPause {
+        count: pause.pauses,
+        share: pause.share.mean,
+        share_half_width: pause.share.half_width,
+        longest_s: pause.longest_s,
+        held_max_bytes: pause.greatest_held_bytes,
+        paused_at_end: pause.paused_at_end,
+        deadlocked: pause.deadlocked,
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use crate::bound::{BoundResult, FlowBound};
 use crate::bounded_flows::{BoundedFlows, bounded_flows};
+use crate::class_pause::{ClassPause, deadlock};
 use crate::failure::FailureResult;
 use crate::idle_aqms::idle_aqms;
 use crate::model::{
@@ -215,6 +216,7 @@ pub(crate) fn of_run(run: &Run, limit: usize) -> impl Iterator<Item = Grid> {
         ports(run, limit),
         classes(run, limit),
         cells(run, limit),
+        pauses(run, limit),
         drops(run, limit),
     ];
     tables.into_iter().flatten()
@@ -462,6 +464,25 @@ fn cells(run: &Run, limit: usize) -> Option<Grid> {
     let rows = of_classes(run).filter(|(_, class)| class.cells.is_some()).collect();
     let (left_out, rows) = greatest(rows, limit, |(_, class)| class.offered.bytes);
     columns.grid("cells", left_out, rows)
+}
+
+/// The classes that were paused; `None` if none was.
+fn pauses(run: &Run, limit: usize) -> Option<Grid> {
+    let mut columns = columns_of_classes();
+    let of = |cell: fn(ClassPause) -> Cell| move |(_, class): &Owned<'_>| class.pause.map_or_else(Cell::nothing, cell);
+    columns.add(number_column("pauses"), of(|pause| count(pause.count)));
+    columns.add(
+        number_column("time paused"),
+        of(|pause| Cell::estimate(ratio_estimate(Estimate { mean: pause.share, half_width: pause.share_half_width }))),
+    );
+    columns.add(number_column("longest"), of(|pause| time(pause.longest_s)));
+    columns.add(unless_narrow(number_column("most held behind")), of(|pause| bytes(pause.held_max_bytes as f64)));
+    columns.add(text_column("at the end"), of(|pause| Cell::plain(pause.end())));
+    let rows: Vec<Owned<'_>> = of_classes(run).filter(|(_, class)| class.pause.is_some_and(|pause| pause.count > 0)).collect();
+    let locked = |class: &ClassResult| class.pause.is_some_and(|pause| pause.deadlocked > 0);
+    let locked: Vec<&str> = rows.iter().filter(|(_, class)| locked(class)).map(|(port, _)| port.name.as_str()).collect();
+    let (left_out, rows) = greatest(rows, limit, |(_, class)| class.pause.map_or(0, |pause| (pause.share * 1e9) as u64));
+    Some(Grid { remarks: deadlock(&locked).into_iter().collect(), ..columns.grid("pauses", left_out, rows)? })
 }
 
 /// The classes of all ports of a run; `None` if there are none.

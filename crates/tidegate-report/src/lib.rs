@@ -29,6 +29,7 @@ mod bounded_flows;
 mod capacity;
 mod capture;
 mod chart;
+mod class_pause;
 mod columnar;
 mod comparison;
 mod completion_log;
@@ -71,6 +72,7 @@ pub use capacity::{
     capacity_delays, capacity_html, capacity_json, capacity_terminal, write_capacity,
 };
 pub use capture::{CaptureResult, UnseenPackets};
+pub use class_pause::ClassPause;
 pub use columnar::{Column, Values};
 pub use comparison::{ComparedFigure, Comparison, Likelihood, comparison_json, comparison_terminal, write_comparison};
 pub use completion_log::{CompletedConnection, CompletionLog};

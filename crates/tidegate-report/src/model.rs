@@ -6,6 +6,7 @@
 
 use crate::bound::{BoundResult, ClassBound};
 use crate::capture::CaptureResult;
+use crate::class_pause::ClassPause;
 pub use crate::estimate::Estimate;
 use crate::failure::FailureResult;
 use crate::queue_management::{AqmResult, SojournSummary};
@@ -449,6 +450,9 @@ pub struct ClassResult {
     /// What is proven of its delay, beside what was measured; `None` without a bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<ClassBound>,
+    /// How the far end of the link paused it; `None` if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<ClassPause>,
 }
 
 /// What happened to the cells of one class at the port of an ATM adapter.

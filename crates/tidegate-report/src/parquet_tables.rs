@@ -15,6 +15,7 @@
 //! on one of them before adding up.
 
 use crate::bound::{BoundResult, PacketResult};
+use crate::class_pause::ClassPause;
 use crate::columnar::{Column, Values};
 use crate::grid::total;
 use crate::metrics::METRICS;
@@ -203,6 +204,18 @@ fn classes(report: &Report) -> Vec<Column<'_>> {
         column("cells_nonconforming", cells(|cells| cells.nonconforming)),
         column("underruns", cells(|cells| cells.underruns)),
         column("transfers_from_host", cells(|cells| cells.transfers)),
+    ]);
+    let pause =
+        |figure: fn(ClassPause) -> f64| Values::OptionalNumber(rows.iter().map(|(_, (_, class))| class.pause.map(figure)).collect());
+    let half_width = rows.iter().map(|(_, (_, class))| class.pause.and_then(|pause| pause.share_half_width));
+    columns.extend([
+        column("pauses", pause(|pause| pause.count as f64)),
+        column("paused_share", pause(|pause| pause.share)),
+        column("paused_share_half_width", Values::OptionalNumber(half_width.collect())),
+        column("paused_longest_s", pause(|pause| pause.longest_s)),
+        column("held_behind_max_bytes", pause(|pause| pause.held_max_bytes as f64)),
+        column("paused_at_end_replications", pause(|pause| f64::from(pause.paused_at_end))),
+        column("deadlocked_replications", pause(|pause| f64::from(pause.deadlocked))),
     ]);
     columns
 }

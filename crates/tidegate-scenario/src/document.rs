@@ -34,7 +34,7 @@ pub use calls::{AdmissionTable, CallsTable};
 pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use direction::{Direction, PolicyName};
 pub use failure::FailureTable;
-pub use link::{GilbertElliottTable, LinkTable, PolicyLinkTable, RatesTable, ReorderTable};
+pub use link::{GilbertElliottTable, LinkTable, PauseTable, PolicyLinkTable, RatesTable, ReorderTable};
 pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use preset::{PlanTable, SiteTable, SubscriberTable};
 pub use scheduler::{DwcsTable, IntServTable, ProfileTable};

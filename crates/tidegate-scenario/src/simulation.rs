@@ -31,6 +31,7 @@ use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, Node
 mod failures;
 mod pairs;
 mod paths;
+pub(crate) mod pauses;
 pub(crate) mod workloads;
 
 /// Bytes of an ATM cell.
@@ -153,6 +154,7 @@ impl Simulation {
         };
         building.links();
         let mut simulation = building.flows(experiment, capture)?;
+        simulation.network.pauses = pauses::resolve(file, &simulation, policies, findings);
         if findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
             return None;
         }
@@ -179,6 +181,7 @@ impl Simulation {
         }
         judge_events(file, &simulation, findings);
         simulation.warn(file, findings);
+        pauses::judge(file, &simulation, policies, findings);
         Some(simulation)
     }
 
@@ -434,6 +437,7 @@ impl Building<'_> {
             failures: Vec::new(),
             reroutes: Vec::new(),
             workloads: Vec::new(),
+            pauses: Vec::new(),
         };
         self.graph = Some(network.graph());
         let (mut groups, mut tables_of_calls) = (Vec::new(), Vec::new());

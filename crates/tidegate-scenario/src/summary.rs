@@ -15,7 +15,7 @@ use crate::proof::Proof;
 use crate::rates::describe as describe_rates;
 use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
-use crate::simulation::{FlowGroup, Simulation, workloads};
+use crate::simulation::{FlowGroup, Simulation, pauses, workloads};
 use crate::slots::{print_part, print_service};
 use crate::source::describe;
 use crate::topology;
@@ -77,6 +77,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         text += &topology::describe(simulation);
         text += &links(variant, simulation, detail);
         text += &failures(simulation, detail);
+        text += &pauses::describe(simulation, detail);
         let flows = flows(simulation, detail) + &workloads::describe(&simulation.network, &simulation.sizes);
         if flows != flows_shown {
             text += &flows;

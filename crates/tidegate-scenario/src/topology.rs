@@ -70,7 +70,7 @@ fn links<'i>(wires: &[Wire], tree: &DeTable<'i>, span: Span) -> Vec<Spanned<DeVa
     let keys = [Tier::Access, Tier::Fabric, Tier::Core].map(|tier| {
         let own = tree.get(tier.key()).and_then(|own| own.get_ref().as_table());
         let value = |key: &str| own.and_then(|own| own.get_key_value(key)).or_else(|| tree.get_key_value(key));
-        ["policy", "rate", "delay", "weight"]
+        ["policy", "rate", "delay", "pause", "weight"]
             .into_iter()
             .filter_map(value)
             .map(|(key, value)| (key.clone(), value.clone()))
@@ -123,7 +123,7 @@ fn graph_links<'i>(edges: &[Edge], tree: &DeTable<'i>, span: Span) -> Vec<Spanne
                 name = format!("{name}-{before}");
             }
             let mut link = DeTable::new();
-            for key in ["policy", "rate", "delay"] {
+            for key in ["policy", "rate", "delay", "pause"] {
                 if let Some((key, value)) = tree.get_key_value(key) {
                     link.insert(key.clone(), value.clone());
                 }

@@ -83,6 +83,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`access`, `fabric` and `core` of a topology", "TierTable"),
     ("`[[link]]`", "LinkTable"),
     ("`admission` of a link", "AdmissionTable"),
+    ("`pause` of a link", "PauseTable"),
     ("`[[flow]]`", "FlowTable"),
     ("`calls` of a flow", "CallsTable"),
     ("`source` of a flow", "SourceTable"),

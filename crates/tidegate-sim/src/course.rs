@@ -3,6 +3,7 @@
 use crate::error::{Problem, Subject};
 use crate::id::LinkId;
 use crate::network::{Link, Network};
+use crate::pause::Holders;
 use crate::route::Routes;
 use crate::workload::reach::Reach;
 use tidegate_core::port::PortSetup;
@@ -37,6 +38,8 @@ pub(crate) struct Course {
     pub happenings: Vec<(u64, Happening)>,
     /// The paths of workloads; `None` if there are none.
     pub reach: Option<Reach>,
+    /// What is counted for pauses; `None` if no port is paused.
+    pub holders: Option<Holders>,
 }
 
 /// What happens to links and routes at an instant.
@@ -80,9 +83,10 @@ impl Course {
         let names = |link: &Link| link.port.classifier.classes().iter().map(|class| class.name.to_string()).collect::<Vec<_>>();
         let mut classes: Vec<Vec<String>> = network.links.iter().map(names).collect();
         let mut phases = Vec::new();
+        let holders = if network.pauses.is_empty() { None } else { Some(Holders::of(network, &routes)?) };
         if changes.is_empty() {
             let reach = if network.workloads.is_empty() { None } else { Some(Reach::of(network)?) };
-            return Ok(Course { routes, phases, classes, happenings, reach });
+            return Ok(Course { routes, phases, classes, happenings, reach, holders });
         }
         if let (Some(failure), Some((LinkId(link), _))) = (network.failures.first(), changes[0].ports.first()) {
             let problem = format!("links fail in the same simulation: `{}`", failure.name);
@@ -90,6 +94,9 @@ impl Course {
         }
         if let (false, Some((LinkId(link), _))) = (network.workloads.is_empty(), changes[0].ports.first()) {
             return Err(refused(network, *link, "connections of workloads keep the paths that they started with", "no workload"));
+        }
+        if let (true, Some((LinkId(link), _))) = (holders.is_some(), changes[0].ports.first()) {
+            return Err(refused(network, *link, "nodes pause ports, and count their packets by class", "classes that stay, or no pauses"));
         }
         if let (false, Some((LinkId(link), _))) = (network.calls.is_empty(), changes[0].ports.first()) {
             return Err(refused(network, *link, "flows come and go by admission, which does not know of the change", "flows that stay"));
@@ -124,7 +131,7 @@ impl Course {
             let links = change.ports.iter().map(|(link, _)| (link.0, present.links[link.0].clone())).collect();
             phases.push(Phase { at: change.at.picoseconds(), links, routes: next });
         }
-        Ok(Course { routes, phases, classes, happenings, reach: None })
+        Ok(Course { routes, phases, classes, happenings, reach: None, holders })
     }
 
     /// True if the port of a link changes at some time.

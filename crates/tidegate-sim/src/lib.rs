@@ -17,6 +17,7 @@
 //! | [`experiment`] | how long, how often, and from which seed |
 //! | [`fault`], [`time`] | a value that cannot be simulated; instants and their range |
 //! | [`statistics`] | the measurements of one replication, and of all |
+//! | [`pause`] | priority flow control |
 //! | [`host`] | host memory, bus and clock around a cell scheduler |
 //! | [`trace`] | the steps of every packet |
 //! | [`error`] | what can be wrong with a network or an experiment |
@@ -85,6 +86,7 @@ pub mod failure;
 pub mod fault;
 pub mod host;
 pub mod network;
+pub mod pause;
 pub mod random;
 pub mod routing;
 pub mod source;
@@ -111,7 +113,7 @@ pub use experiment::Experiment;
 pub use failure::{Failure, FailureStatistics, Reroute, RoutedPath};
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
-pub use network::{FlowSpec, Impairment, Link, Network, Workers};
+pub use network::{FlowSpec, Impairment, Link, Network, Pause, Workers};
 pub use route::reversed;
 pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};

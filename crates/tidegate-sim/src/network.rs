@@ -41,6 +41,8 @@ pub struct Network {
     pub reroutes: Vec<Reroute>,
     /// TCP connections that come by themselves and go.
     pub workloads: Vec<Workload>,
+    /// The links whose far ends pause the ports that feed them, each at most once.
+    pub pauses: Vec<Pause>,
 }
 
 /// A link in one direction, and the output port that feeds it.
@@ -166,6 +168,19 @@ pub struct Impairment {
     pub disturbance: Option<Disturbance>,
 }
 
+/// How the far end of a link pauses the port that feeds it; [`pause`](crate::pause) has the rules.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// The link; its far end counts and sends pause frames.
+    pub link: LinkId,
+    /// The classes of the link's port that are paused, each by itself: without loss behind the link if the buffers there have room.
+    pub classes: Vec<usize>,
+    /// The bytes of a class above which it is paused (XOFF).
+    pub above: u64,
+    /// The bytes of a class at which, or below which, its pause ends (XON); at most `above`.
+    pub below: u64,
+}
+
 /// Packets from one source that take one path.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
@@ -215,7 +230,8 @@ impl Network {
         self.check_calls()?;
         self.check_failures()?;
         self.check_reroutes()?;
-        self.check_workloads()
+        self.check_workloads()?;
+        self.check_pauses()
     }
 
     fn check_failures(&self) -> Result<(), Problem> {

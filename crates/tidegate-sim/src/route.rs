@@ -314,6 +314,22 @@ impl Routes {
         self.choices[first..=first + self.length_steps.len()].iter().flat_map(|row| row.queues).collect()
     }
 
+    /// Every next hop of packets at a hop, with the queue there that leads to it; `rewrites` says whether the port of the hop does.
+    pub(crate) fn ways(&self, cursor: u32, rewrites: bool) -> Vec<(u32, Flow)> {
+        let hop = self.hops[cursor as usize];
+        if !rewrites {
+            return self.queues(hop).into_iter().map(|queue| (cursor + 1, queue)).collect();
+        }
+        let mut ways = Vec::new();
+        for &length in [0].iter().chain(&self.length_steps) {
+            for ecn in CODE_POINTS {
+                let queue = self.queue(hop, ecn, length);
+                ways.extend(COLOURS.map(|colour| (self.crossing(cursor, ecn, length, colour).0, queue)));
+            }
+        }
+        ways
+    }
+
     /// The number of a code point and a range of lengths among those that a hop may tell apart.
     #[inline]
     fn case(&self, ecn: Ecn, length: u32) -> u32 {

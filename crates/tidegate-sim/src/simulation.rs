@@ -11,6 +11,7 @@
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
 //! | [`failures`] | links that fail and recover |
+//! | [`pauses`] | ports that can be paused, and the nodes that pause them |
 //! | [`workers`] | the port of a link that several workers share |
 //! | [`tracing`] | the steps of packets, where they are traced |
 //! | [`accounting`] | the checks at the end |
@@ -22,12 +23,13 @@ use crate::course::{Course, Happening};
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
 use crate::failure::{FailureStatistics, Reroute};
+use crate::id::LinkId;
 use crate::network::Network;
 use crate::random::spread_hash;
 use crate::route::slots::Paths;
 use crate::source::Source;
 use crate::statistics::flow::{FlowMeter, PathSummary};
-use crate::statistics::{Replication, TcpStatistics};
+use crate::statistics::{PortStatistics, Replication, TcpStatistics};
 use crate::time::NEVER;
 use crate::trace::Tracer;
 use crate::workload::CompletionSink;
@@ -38,6 +40,7 @@ use data_plane::DataPlane;
 use flights::Flights;
 use flows::Flows;
 use link::LinkPort;
+use pauses::Pauses;
 use signalling::Signalling;
 use sources::Sources;
 use tidegate_core::port::Switched;
@@ -56,6 +59,7 @@ mod flights;
 mod flows;
 mod link;
 mod packet;
+mod pauses;
 mod pool;
 mod reverse_path;
 mod signalling;
@@ -106,7 +110,8 @@ impl<'a> Simulation<'a> {
         let late_links = link::late_links(&links);
         let link_ends = links.len() + late_links.len();
         let flows = (network.flows.len(), connections.all.len(), connections.slow_hosts());
-        let mut agenda = Agenda::new((driven.len(), link_ends), flows, !network.calls.is_empty(), network.workloads.len());
+        let (links_and_pauses, signals) = ((driven.len(), link_ends, network.pauses.len()), !network.calls.is_empty());
+        let mut agenda = Agenda::new(links_and_pauses, flows, signals, network.workloads.len());
         for (index, flow) in network.flows.iter().enumerate() {
             agenda.set_source(index, sources.first(index, flow.start.picoseconds()));
         }
@@ -120,9 +125,10 @@ impl<'a> Simulation<'a> {
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
         let failures = vec![FailureStatistics::default(); network.failures.len()];
+        let pauses = course.holders.as_ref().map(|holders| Box::new(Pauses::new(network, holders)));
         let (limit, events, packet_hops) = (0, 0, 0);
         let mut plane =
-            DataPlane { agenda, links, driven, flights, late_links, flows, end, limit, events, packet_hops, admission, failures };
+            DataPlane { agenda, links, driven, flights, late_links, flows, end, limit, events, packet_hops, admission, failures, pauses };
         plane.start_exchanges();
         connections.workloads.start(&mut plane);
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
@@ -139,6 +145,9 @@ impl<'a> Simulation<'a> {
         self.plane.flows.meters.iter_mut().for_each(FlowMeter::restart);
         self.connections.all.iter_mut().for_each(|tcp| tcp.connection.restart());
         self.signalling.restart(warm_up);
+        if let Some(pauses) = &mut self.plane.pauses {
+            pauses.restart(warm_up);
+        }
         self.run_until(self.end, tick)?;
         tick(1.0);
         self.finish()
@@ -222,6 +231,7 @@ impl<'a> Simulation<'a> {
                     connections.receive(now, hop, packet, plane);
                 }
             }
+            Due::PauseFrame(pause) => plane.hear_pause(now, pause),
             Due::Source(flow) => {
                 if !sources.emit(now, flow, plane) {
                     connections.wake(now, flow, plane);
@@ -261,11 +271,15 @@ impl<'a> Simulation<'a> {
         for (tcp, back) in all.into_iter().zip(&plane.flows.reverse_path.meters).take(of_network) {
             flows[tcp.flow].tcp = Some(Box::new(TcpStatistics::of(tcp.connection.finish(end), back)));
         }
-        let ports = plane.links.into_iter().map(|link| link.finish(end)).collect();
+        let deadlock = plane.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.deadlock(&plane.links));
+        let deadlock = deadlock.into_iter().map(|(link, class)| (LinkId(link), class)).collect();
+        let paused = plane.pauses.map_or_else(Vec::new, |pauses| pauses.finish(end, network.links.len()));
+        let mut ports: Vec<PortStatistics> = plane.links.into_iter().map(|link| link.finish(end)).collect();
+        ports.iter_mut().zip(paused).for_each(|(port, paused)| port.pauses = paused);
         let calls = signalling.finish(end);
         let (workloads, connection_slots) = (workloads.finish(), plane.flows.pool.slots() as u64);
         let (events, packet_hops, failures) = (plane.events, plane.packet_hops, plane.failures);
-        let statistics = Replication { flows, ports, calls, workloads, connection_slots, failures, events, packet_hops, changes };
+        let statistics = Replication { flows, ports, calls, workloads, connection_slots, failures, events, packet_hops, changes, deadlock };
         accounting::check_classes(network, &course.classes, &statistics, replication)?;
         Ok(statistics)
     }

@@ -30,7 +30,7 @@ pub use outcome::{
     CallOutcome, ClassOutcome, DelayOutcome, FailureOutcome, FlowOutcome, Outcome, PortOutcome, QUANTILES, Replication, TaggedOutcome,
     TcpOutcome, jain,
 };
-pub use port::{ClassStatistics, PortStatistics};
+pub use port::{ClassStatistics, PauseStatistics, PortStatistics};
 pub use tcp::TcpStatistics;
 pub use tidegate_statistics::{CoarseHistogram, Histogram};
 pub use time_weighted::TimeWeighted;

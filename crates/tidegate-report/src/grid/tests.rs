@@ -143,3 +143,20 @@ fn drops_name_the_class_where_a_port_has_several() {
     run.ports[0].classes.truncate(1);
     assert_eq!(drops(&run, 50).unwrap().columns.len(), 5, "a port of one class is named by itself");
 }
+
+#[test]
+fn pauses_have_a_table_of_their_own_and_a_deadlock_a_sentence() {
+    let mut run = sample_report().runs.remove(0);
+    assert!(pauses(&run, 9).is_none());
+    let pause = ClassPause { count: 7, share: 0.25, longest_s: 1e-3, held_max_bytes: 66_000, ..ClassPause::default() };
+    run.ports[0].classes[0].pause = Some(pause);
+    let grid = pauses(&run, 9).unwrap();
+    let texts: Vec<String> = grid.rows[0].iter().map(|cell| cell.text.replace(NO_BREAK_SPACE, " ")).collect();
+    assert_eq!((texts.len(), &texts[2..]), (grid.columns.len(), &["7", "25 %", "1 ms", "66 kB", "not paused"].map(String::from)[..]));
+    assert!(grid.remarks.is_empty());
+    run.ports[0].classes[0].pause = Some(ClassPause { paused_at_end: 2, ..pause });
+    run.ports[0].classes[1].pause = Some(ClassPause { paused_at_end: 2, deadlocked: 1, ..pause });
+    let grid = pauses(&run, 9).unwrap();
+    assert_eq!([0, 1].map(|row: usize| grid.rows[row][6].text.as_str()), ["paused", "deadlock"]);
+    assert!(grid.remarks[0].starts_with("Deadlock: ") && grid.remarks[0].ends_with(&run.ports[0].name));
+}

@@ -184,6 +184,7 @@ fn port_result(replications: &[[Outcome; 3]]) -> PortResult {
             .map(|class| ClassResult {
                 cells: None,
                 bound: None,
+                pause: None,
                 name: CLASSES[class].into(),
                 offered: sum(class, replications, |outcome| outcome.offered),
                 sent: sum(class, replications, |outcome| outcome.sent),

@@ -166,10 +166,29 @@ pub struct LinkTable {
     /// Admission control at the port: calls ask for their rate and their buffer here. Its capacity is the rate of the link.
     #[schemars(extend("default" = "none: calls pass without asking", "examples" = [{ "utilisation": "90 %" }]))]
     pub admission: Option<Block<AdmissionTable>>,
+    /// Priority flow control (IEEE 802.1Qbb): the node at the far end pauses classes of the port when it holds too much that came over this link.
+    #[schemars(extend("default" = "none", "examples" = [{ "classes": ["lossless"], "above": "100 kB", "below": "80 kB" }]))]
+    pub pause: Option<Block<PauseTable>>,
     /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
     /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
     /// `overhead = "aal5"` come cell by cell; those from another link of cells come as their cells have left it, if each queue here gets its packets from
     /// one queue there.
     #[schemars(extend("default" = false))]
     pub cells: Option<At<bool>>,
+}
+
+/// When the node at the end of a link pauses classes of the port that feeds it. It counts, for each class by itself, the bytes that came over the link and wait
+/// in the node's ports. The pause frames take the link in the other direction.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PauseTable {
+    /// The bytes of a class above which it is paused (XOFF). `tidegate check` prints what may still come, the headroom.
+    #[schemars(extend("examples" = ["100 kB"]))]
+    pub above: At<Bytes>,
+    /// The bytes of a class at which it goes on (XON).
+    #[schemars(extend("default" = "80 % of `above`", "examples" = ["80 kB"]))]
+    pub below: Option<At<Bytes>>,
+    /// The classes of the link's policy that are paused; at most 8. The others go on, and are lost where buffers are full.
+    #[schemars(extend("default" = "all classes of the policy", "examples" = [["lossless"]]))]
+    pub classes: Option<Block<Vec<At<Name>>>>,
 }

@@ -1,6 +1,6 @@
 //! Topologies that are generated.
 
-use super::PolicyName;
+use super::{PauseTable, PolicyName};
 use crate::choice::TopologyKindName;
 use crate::value::{At, Block, Text, Whole};
 use schemars::JsonSchema;
@@ -27,6 +27,10 @@ pub struct TopologyTable {
     #[schemars(extend("default" = "the policy's", "examples" = ["1 us"]))]
     #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
     pub delay: Option<At<Duration>>,
+    /// Priority flow control on every link that no tier gives another.
+    #[schemars(extend("default" = "none", "examples" = [{ "above": "100 kB" }]))]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    pub pause: Option<Block<PauseTable>>,
     /// For `fat-tree`: the ports of each switch, an even number. There are k^3/4 hosts and 5k^2/4 switches.
     #[schemars(extend("default" = "**required** for `fat-tree`", "examples" = [8]))]
     pub k: Option<At<Whole<2, 64>>>,
@@ -72,6 +76,10 @@ pub struct TierTable {
     #[schemars(extend("default" = "the topology's", "examples" = ["1 us"]))]
     #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
     pub delay: Option<At<Duration>>,
+    /// Priority flow control on the links.
+    #[schemars(extend("default" = "the topology's", "examples" = [{ "above": "100 kB" }]))]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    pub pause: Option<Block<PauseTable>>,
     /// What each of the links costs a path.
     #[schemars(extend("default" = 1))]
     #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]

@@ -36,6 +36,8 @@ pub(super) struct Queues<'a> {
     /// The queues in use, each the first of those that it shares its place with.
     pub all: Vec<Queue>,
     number_of: HashMap<Queue, usize>,
+    /// By link, true if its port is paused, or holds what others are paused for.
+    pausable: Vec<bool>,
 }
 
 impl<'a> Queues<'a> {
@@ -49,7 +51,8 @@ impl<'a> Queues<'a> {
             states.into_iter().map(|(link, states)| (link, Transitions::of(states))).collect();
         let has_budgets = |link: &LinkId| policies[link.0].classes.iter().any(|class| class.budget.is_some());
         let budgets_hold = network.broker.is_some() && all_keep_to_what_they_declare(network) && !transitions.keys().any(has_budgets);
-        Queues { network, policies, transitions, budgets_hold, all: Vec::new(), number_of: HashMap::new() }
+        let pausable = network.pausable();
+        Queues { network, policies, transitions, budgets_hold, all: Vec::new(), number_of: HashMap::new(), pausable }
     }
 
     /// What changes at the port of a link, if anything does.
@@ -127,6 +130,8 @@ impl<'a> Queues<'a> {
             Some("the rate of its link varies")
         } else if of.impairment.disturbance.is_some() {
             Some("packets pass its link late or twice")
+        } else if self.pausable[link.0] {
+            Some("pauses stop it, or ports before it")
         } else {
             None
         }

@@ -41,6 +41,9 @@ impl Judge<'_> {
         if policy.workers.is_some() {
             return Err(because(UNPROVEN.to_owned()));
         }
+        if self.simulation.network.pausable()[place.link.0] {
+            return Err(because("pauses stop it, or ports before it: `tidegate check` tells of the room that they need".to_owned()));
+        }
         if let Some(rates) = &link.impairment.rates {
             return Err(because(unproven(rates)));
         }

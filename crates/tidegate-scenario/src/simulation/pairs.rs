@@ -5,6 +5,7 @@ use crate::choice::{EqualPaths, Pairs};
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::FlowTable;
 use crate::text::matches_pattern;
+use crate::units::plural;
 use crate::value::{At, Name};
 use tidegate_core::classifier::Header;
 use tidegate_sim::random::Stream;
@@ -133,7 +134,7 @@ pub(super) fn listed(
             let is_one_set = starts == ends;
             let is_disjoint = starts.iter().all(|start| ends.binary_search(start).is_err());
             if starts.len() != ends.len() || !is_one_set && !is_disjoint || is_one_set && starts.len() == 1 {
-                let problem = format!("`from` has {} nodes and `to` has {}, and no permutation fits", starts.len(), ends.len());
+                let problem = format!("`from` has {} and `to` has {}, and no permutation fits", plural(starts.len(), "node"), ends.len());
                 let finding = to.error(problem).context(from.span.clone(), "where flows start");
                 return Err(finding.help("name the same two nodes or more in both, or equally many others"));
             }

@@ -24,6 +24,11 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
         accounted += held_or_lost(state);
         plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet.length));
     }
+    if let Some((link, held, waits)) = plane.pauses.as_ref().and_then(|pauses| pauses.miscounted(&plane.links)) {
+        let [emitted, accounted] = [held, waits].map(|bytes| Volume { packets: 0, bytes });
+        let place = format!("what is counted behind link {}", network.links[link].name);
+        return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
+    }
     let late = plane.late_links.iter().flat_map(|(_, flying)| plane.flights.on(*flying));
     late.for_each(|in_flight| accounted.add(in_flight.packet.length));
     let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
@@ -48,7 +53,7 @@ fn held_or_lost(state: &LinkState) -> Volume {
             // The port counts cells; `lost` counts the packets of which one was dropped.
             PortKind::Cells(cells) => cells.inside + port.lost,
             PortKind::Workers(workers) => queued + dropped() + port.lost + workers.under_way(),
-            PortKind::Packets { .. } | PortKind::Adapter(_) => queued + dropped() + port.lost,
+            PortKind::Packets { .. } | PortKind::Adapter(_) | PortKind::Pausable(_) => queued + dropped() + port.lost,
         },
     }
 }

@@ -1,7 +1,7 @@
 //! The pending events of a simulation, by what they happen to.
 //!
-//! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, sources, hosts that take time to send,
-//! signalling. Arrivals of workloads and their connections come last.
+//! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, pauses, sources, hosts that take time to
+//! send, signalling. Arrivals of workloads and their connections come last.
 
 use crate::events::Events;
 
@@ -12,6 +12,8 @@ pub(super) enum Due {
     Port(usize),
     /// The first packet of the list of this number reaches the far end of its link: the lists of all links, then those of late packets.
     LinkEnd(usize),
+    /// The first pause frame for the link with the pause of this number arrives.
+    PauseFrame(usize),
     /// The source of the flow of this number emits, or a timer of its connection fires.
     Source(usize),
     /// A segment leaves the sending host of the connection of this number.
@@ -27,6 +29,7 @@ pub(super) enum Due {
 pub(super) struct Agenda {
     events: Events,
     first_end: usize,
+    first_pause: usize,
     first_source: usize,
     first_host: usize,
     signalling: usize,
@@ -44,18 +47,30 @@ const POOLED: usize = 2;
 impl Agenda {
     /// `signals` says whether there is signalling; of the connections, `hosts` are at sending hosts that take time.
     pub(super) fn new(
-        (ports, links): (usize, usize),
+        (ports, links, pauses): (usize, usize, usize),
         (flows, connections, hosts): (usize, usize, usize),
         signals: bool,
         workloads: usize,
     ) -> Agenda {
-        let first_source = ports + links;
+        let first_pause = ports + links;
+        let first_source = first_pause + pauses;
         let first_host = first_source + flows;
         let signalling = first_host + hosts;
         let first_workload = signalling + usize::from(signals);
         let first_pooled = first_workload + workloads;
         let events = Events::new(first_pooled);
-        Agenda { events, first_end: ports, first_source, first_host, signalling, first_workload, first_pooled, flows, connections }
+        Agenda {
+            events,
+            first_end: ports,
+            first_pause,
+            first_source,
+            first_host,
+            signalling,
+            first_workload,
+            first_pooled,
+            flows,
+            connections,
+        }
     }
 
     /// Makes room for this many connections of workloads.
@@ -73,8 +88,10 @@ impl Agenda {
     pub(super) fn due(&self, slot: usize) -> Due {
         if slot < self.first_end {
             Due::Port(slot)
-        } else if slot < self.first_source {
+        } else if slot < self.first_pause {
             Due::LinkEnd(slot - self.first_end)
+        } else if slot < self.first_source {
+            Due::PauseFrame(slot - self.first_pause)
         } else if slot < self.first_host {
             Due::Source(slot - self.first_source)
         } else if slot < self.signalling {
@@ -111,6 +128,10 @@ impl Agenda {
     #[inline]
     pub(super) fn set_link_end(&mut self, link: usize, at: u64) {
         self.events.set(self.first_end + link, at);
+    }
+
+    pub(super) fn set_pause_frame(&mut self, pause: usize, at: u64) {
+        self.events.set(self.first_pause + pause, at);
     }
 
     #[inline]

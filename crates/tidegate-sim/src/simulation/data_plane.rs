@@ -10,6 +10,7 @@ use super::flights::{Flights, Flying};
 use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
 use super::packet::{InFlight, InTransit, PacketMeta};
+use super::pauses::Pauses;
 use super::workers::{EndedTransmission, WorkersPort};
 use crate::cells::{Departure, Fate, Train};
 use crate::failure::FailureStatistics;
@@ -40,6 +41,8 @@ pub(super) struct DataPlane<'a> {
     pub admission: Option<AdmittingPorts>,
     /// What each failure has taken.
     pub failures: Vec<FailureStatistics>,
+    /// What nodes hold and pause; `None` if none pauses.
+    pub pauses: Option<Box<Pauses<'a>>>,
 }
 
 impl<'a> DataPlane<'a> {
@@ -135,6 +138,7 @@ impl<'a> DataPlane<'a> {
                 workers.arrive(now, packet.at_port(now, queue), key, &mut watch);
                 self.serve_workers(now, link);
             }
+            PortKind::Pausable(_) => self.arrive_at_pausable(now, link, hop, packet),
             PortKind::Cells(_) => {
                 let pace = rest.pace;
                 self.arrive_as_cells(now, pace, packet);
@@ -213,6 +217,7 @@ impl<'a> DataPlane<'a> {
             },
             PortKind::Cells(_) => return self.serve_cells(link, slot),
             PortKind::Workers(_) => return self.serve_workers(now, link),
+            PortKind::Pausable(_) => return self.serve_pausable(now, link),
             PortKind::Adapter(adapter) => {
                 let cell = adapter.send(&mut driven.loss, &mut watch);
                 self.agenda.set_port(slot, adapter.next());
@@ -368,7 +373,7 @@ impl<'a> DataPlane<'a> {
 
     /// Sends a packet that came with this code point along a link, to the next port or to its sink.
     #[inline]
-    fn transmit(&mut self, link: usize, came: Ecn, packet: InTransit, start: u64, finish: u64) {
+    pub(super) fn transmit(&mut self, link: usize, came: Ecn, packet: InTransit, start: u64, finish: u64) {
         let (cursor, colour) = self.crossing(link, (came, packet.length), packet.meta.cursor, packet.colour);
         // Where cells contend, the arrival of the first cell counts.
         let leaves = if self.hop(cursor).comes_as_cells { start + self.links[link].rest.pace } else { finish };

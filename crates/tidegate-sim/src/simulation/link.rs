@@ -6,6 +6,7 @@
 use super::adapter::AdapterLink;
 use super::flights::Flying;
 use super::packet::PacketMeta;
+use super::pauses::PausablePort;
 use super::workers::WorkersPort;
 use crate::cells::CellPort;
 use crate::course::Course;
@@ -21,6 +22,7 @@ use tidegate_core::classifier::{Class, Classifier};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Counters, Port, PortSetup, Volume};
 use tidegate_core::random::SplitMix64;
+use tidegate_core::scheduler::Scheduler;
 use tidegate_core::units::Time;
 use tidegate_link::{DisturbanceStream, LossStream};
 
@@ -110,6 +112,8 @@ pub(super) enum PortKind {
     Adapter(AdapterLink),
     /// Packets at several workers.
     Workers(WorkersPort),
+    /// Packets in classes that the far end may pause.
+    Pausable(PausablePort),
 }
 
 /// The links of a network, and those whose ports have events, in the order of their slots.
@@ -127,6 +131,7 @@ pub(super) fn build(
     let is_watched = watched(network);
     let has_events = ends_by_events(network);
     let failing = failing(network, experiment.duration.picoseconds());
+    let is_pausable = network.pausable();
     let links = network.links.iter().enumerate().map(|(index, link)| {
         let impairment = &link.impairment;
         let is_sound = impairment.loss.is_none() && impairment.rates.is_none() && impairment.disturbance.is_none();
@@ -138,6 +143,7 @@ pub(super) fn build(
             && !is_watched[index]
             && !has_events[index]
             && failing[index].is_none()
+            && !is_pausable[index]
             && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
@@ -160,7 +166,7 @@ pub(super) fn build(
                     })
                 });
                 let seed = lots(link.port.seed, index, experiment.seed, replication);
-                let (kind, slot) = (PortKind::of(link, mark_above, seed), driven.len() - 1);
+                let (kind, slot) = (PortKind::of(link, mark_above, seed, is_pausable[index]), driven.len() - 1);
                 let delivers_by_events = disturbance.is_some() || failing[index].is_some() || has_events[index];
                 let failing = failing[index].map(Box::new);
                 let (lost, rewrites) = (Volume::default(), link.rewrites());
@@ -226,7 +232,7 @@ fn failing(network: &Network, end: u64) -> Vec<Option<FailingLink>> {
 }
 
 /// The queues of a class.
-fn queues_of(classifier: &Classifier, class: usize) -> impl Iterator<Item = Flow> {
+pub(super) fn queues_of(classifier: &Classifier, class: usize) -> impl Iterator<Item = Flow> {
     let Class { first_flow, queues, .. } = classifier.classes()[class];
     (first_flow.0..first_flow.0 + queues).map(Flow)
 }
@@ -245,7 +251,10 @@ pub(super) fn pace_of(link: &Link) -> u64 {
 }
 
 impl PortKind {
-    fn of(link: &Link, mark_above: u64, seed: u64) -> PortKind {
+    fn of(link: &Link, mark_above: u64, seed: u64, is_pausable: bool) -> PortKind {
+        if is_pausable {
+            return PortKind::Pausable(PausablePort::new(PortSetup { seed, ..link.port.clone() }));
+        }
         if link.cells {
             return PortKind::Cells(CellPort::new(link.port.clone(), mark_above));
         }
@@ -281,7 +290,7 @@ impl LinkState {
         match &mut port.kind {
             PortKind::Adapter(adapter) => adapter.restart(),
             PortKind::Workers(workers) => workers.restart(),
-            PortKind::Packets { .. } | PortKind::Cells(_) => {}
+            PortKind::Packets { .. } | PortKind::Cells(_) | PortKind::Pausable(_) => {}
         }
         if let Some(disturbed) = &mut port.disturbance {
             disturbed.before = (disturbed.late, disturbed.duplicated);
@@ -290,7 +299,7 @@ impl LinkState {
 
     /// Everything that the port has counted, and what is queued.
     pub(super) fn accounts(&self) -> (Counters, Volume) {
-        fn of<P>(port: &Port<P>) -> (Counters, Volume) {
+        fn of<P, S: Scheduler>(port: &Port<P, S>) -> (Counters, Volume) {
             let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
             (*port.counters(), queued)
         }
@@ -301,6 +310,7 @@ impl LinkState {
                 PortKind::Cells(cells) => of(cells.port()),
                 PortKind::Adapter(adapter) => adapter.accounts(),
                 PortKind::Workers(workers) => workers.accounts(),
+                PortKind::Pausable(PausablePort { port, .. }) => of(port),
             },
         }
     }
@@ -312,7 +322,7 @@ impl LinkState {
             LinkPort::Driven(driven) => match &driven.kind {
                 PortKind::Packets { port, .. } => port.occupancy().flow_packets(queue) > 0,
                 // Of several queues of cells no one says alone what is under way.
-                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) => self.accounts().1.packets > 0,
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) => self.accounts().1.packets > 0,
             },
         };
         (!waits).then_some(now + self.rest.longest_transmission)
@@ -328,7 +338,7 @@ impl LinkState {
                     let waits = queues.into_iter().any(|queue| port.occupancy().flow_packets(queue) > 0);
                     (waits, (*busy_until).max(now))
                 }
-                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) => {
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) => {
                     (self.accounts().1.packets > 0, now + self.rest.longest_transmission)
                 }
             },
@@ -367,7 +377,7 @@ impl LinkState {
                 statistics.utilisation = workers.utilisation(end - start);
                 Vec::new()
             }
-            PortKind::Packets { .. } | PortKind::Cells(_) => Vec::new(),
+            PortKind::Packets { .. } | PortKind::Cells(_) | PortKind::Pausable(_) => Vec::new(),
         };
         let disturbed = driven.disturbance.as_ref().map(|link| (link.late - link.before.0, link.duplicated - link.before.1));
         let (late, duplicated) = disturbed.unwrap_or_default();

@@ -56,6 +56,9 @@ pub struct Replication {
     pub packet_hops: u64,
     /// What each change of ports did, in their order.
     pub changes: Vec<Switched>,
+    /// A deadlock of pauses at the end, empty if there is none: the links and classes of a cycle in which each is paused because of packets that wait
+    /// for the next. None of them is ever released.
+    pub deadlock: Vec<(LinkId, usize)>,
 }
 
 /// One failure over all replications.
@@ -234,6 +237,27 @@ pub struct PortOutcome {
     pub drops_over_time: Vec<(DropReason, Vec<f64>)>,
     /// The classes, in the order of the policy.
     pub classes: Vec<ClassOutcome>,
+    /// The pauses of classes that the far end of the link may pause; empty if it pauses none.
+    pub pauses: Vec<PauseOutcome>,
+}
+
+/// The pauses of one class of a port over all replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PauseOutcome {
+    /// The class.
+    pub class: usize,
+    /// How often it was paused.
+    pub pauses: u64,
+    /// The share of the time in which it was paused, 0 to 1.
+    pub share: Estimate,
+    /// The longest pause, in seconds.
+    pub longest_s: f64,
+    /// In how many replications it was paused at the end.
+    pub paused_at_end: u32,
+    /// In how many replications it was part of a [deadlock](Replication::deadlock) at the end.
+    pub deadlocked: u32,
+    /// The most bytes of the class that the node at the far end ever held.
+    pub greatest_held_bytes: u64,
 }
 
 /// One class of a port over all replications.
@@ -292,7 +316,10 @@ impl Outcome {
         let ports = network.links.iter().enumerate().map(|(index, link)| {
             let runs: Vec<&PortStatistics> = replications.iter().map(|run| &run.ports[index]).collect();
             let names = names[index].iter().cloned();
-            PortOutcome::of(link.name.clone(), link.port.rate.bits_per_second(), names, &runs, span, sample)
+            let port = PortOutcome::of(link.name.clone(), link.port.rate.bits_per_second(), names, &runs, span, sample);
+            let is_locked = |run: &Replication, class| run.deadlock.contains(&(LinkId(index), class));
+            let deadlocked = |class| replications.iter().filter(|run| is_locked(run, class)).count() as u32;
+            PortOutcome { pauses: PauseOutcome::of_each(&runs, measured, deadlocked), ..port }
         });
         let (flows, ports): (Vec<FlowOutcome>, _) = (flows.collect(), ports.collect());
         let calls = network.calls.iter().enumerate().map(|(index, calls)| {
@@ -472,7 +499,30 @@ impl PortOutcome {
             occupancy_over_time_bytes: total_over_time(&classes),
             drops_over_time: drops_over_time.collect(),
             classes,
+            pauses: Vec::new(),
         }
+    }
+}
+
+impl PauseOutcome {
+    /// Those of a port; `deadlocked` says in how many replications a class was part of a deadlock.
+    fn of_each(runs: &[&PortStatistics], measured: Duration, deadlocked: impl Fn(usize) -> u32) -> Vec<PauseOutcome> {
+        let classes = runs.first().map_or(0, |run| run.pauses.len());
+        let of_place = |place: usize| {
+            let runs = || runs.iter().map(|run| run.pauses[place]);
+            let class = runs().next()?.class;
+            let share = |time: u64| (measured > Duration::ZERO).then(|| time as f64 / measured.picoseconds() as f64);
+            Some(PauseOutcome {
+                class,
+                pauses: runs().map(|run| run.pauses).sum(),
+                share: estimate(runs().map(|run| share(run.time))).unwrap_or_default(),
+                longest_s: runs().map(|run| run.longest).max().unwrap_or(0) as f64 / 1e12,
+                paused_at_end: runs().filter(|run| run.is_paused).count() as u32,
+                deadlocked: deadlocked(class),
+                greatest_held_bytes: runs().map(|run| run.greatest_held).max().unwrap_or(0),
+            })
+        };
+        (0..classes).filter_map(of_place).collect()
     }
 }
 

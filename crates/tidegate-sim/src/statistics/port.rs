@@ -39,6 +39,25 @@ pub struct PortStatistics {
     pub late: Volume,
     /// What came twice to the end of the link; each copy counts as offered at the next port.
     pub duplicated: Volume,
+    /// What the far end of the link paused, for each class that it may pause; empty if it pauses none.
+    pub pauses: Vec<PauseStatistics>,
+}
+
+/// The pauses of one class of a port in one replication, from the end of the warm-up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PauseStatistics {
+    /// The class.
+    pub class: usize,
+    /// How often it was paused; a pause that lasted when the warm-up ended counts.
+    pub pauses: u64,
+    /// For how long in all, in picoseconds: from when its port heard of a pause until it heard of the end.
+    pub time: u64,
+    /// The longest pause in picoseconds.
+    pub longest: u64,
+    /// True if it was paused at the end.
+    pub is_paused: bool,
+    /// The most bytes of the class that the node at the far end ever held.
+    pub greatest_held: u64,
 }
 
 /// The measurements of one class of a port in one replication, from the end of the warm-up.
@@ -275,6 +294,7 @@ impl PortMeter {
             cells: Vec::new(),
             late: Volume::default(),
             duplicated: Volume::default(),
+            pauses: Vec::new(),
         }
     }
 }

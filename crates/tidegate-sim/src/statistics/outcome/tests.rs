@@ -26,6 +26,7 @@ fn fairness_is_that_of_each_replication() {
             events: 0,
             packet_hops: 0,
             changes: Vec::new(),
+            deadlock: Vec::new(),
         }
     };
     let outcome = |replications| Outcome {

@@ -1,0 +1,297 @@
+//! Priority flow control: nothing is lost where buffers have the headroom that is derived, which is tight; what is behind a paused class waits, other
+//! classes do not; and a cycle of pauses that never ends is reported.
+
+mod networks;
+
+use networks::{fifo, flow, link, parameters, port, rate};
+use proptest::prelude::*;
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::port::{PortSetup, RateStep, VaryingRate, Volume};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::scheduler::FlowParameters;
+use tidegate_core::units::Duration;
+use tidegate_sim::pause::{headroom, links_back};
+use tidegate_sim::source::Cbr;
+use tidegate_sim::{Control, Experiment, Link, LinkId, Network, Outcome, Pause, SimulationError, Source, run};
+
+const LONGEST: u64 = 1500;
+
+fn us(microseconds: u64) -> Duration {
+    Duration::from_microseconds(microseconds)
+}
+
+fn cbr(bits_per_second: u64, length: u32) -> Source {
+    Source::Cbr(Cbr { rate: rate(bits_per_second), length, random_phase: false })
+}
+
+fn pause(link: usize, above: u64, below: u64) -> Pause {
+    Pause { link: LinkId(link), classes: vec![0], above, below }
+}
+
+fn play(network: &Network, duration: Duration) -> Outcome {
+    run(network, &Experiment { duration, ..Experiment::default() }, &Control::default()).unwrap()
+}
+
+fn dropped(outcome: &Outcome, link: usize) -> u64 {
+    outcome.ports[link].dropped.iter().map(|volume: &Volume| volume.packets).sum()
+}
+
+/// A host floods a switch whose next link hardly moves, while the link back is full of the longest packets: a pause frame comes at the worst time. The
+/// delays are a multiple of the time of a packet. At 8 Mbit/s a byte takes a microsecond.
+fn worst_case(room: u32) -> Network {
+    // 1500 us for the packet on the link back, 64 us for the frame, and the rest of six packets on both links.
+    let propagation = us((6 * LONGEST - LONGEST - 64) / 2);
+    let rate = 8_000_000;
+    let links = vec![
+        link("to switch", 0, 1, propagation, fifo(rate, 1000)),
+        link("back", 1, 0, propagation, fifo(rate, 1000)),
+        link("onward", 1, 2, us(0), fifo(1000, room)),
+    ];
+    let mut back = flow("back", cbr(2 * rate, LONGEST as u32), 0, &[1]);
+    // Both sources are faster than their links, so that a packet is ready whenever one ends. Packets begin on the link back when others come.
+    back.start = Duration::from_picoseconds(propagation.picoseconds() % us(LONGEST).picoseconds());
+    let flows = vec![flow("flood", cbr(2 * rate, LONGEST as u32), 0, &[0, 2]), back];
+    let nodes = ["host", "switch", "sink"].map(String::from).to_vec();
+    Network { nodes, links, flows, pauses: vec![pause(0, 4 * LONGEST, 2 * LONGEST)], ..Network::default() }
+}
+
+#[test]
+fn the_headroom_is_enough_and_a_packet_less_is_not() {
+    let network = worst_case(100);
+    let headroom = headroom(&network.links[0], &network.links[1]);
+    assert_eq!(headroom, (2 + 6) * LONGEST);
+    let room = ((4 * LONGEST + headroom) / LONGEST) as u32;
+    let outcome = play(&worst_case(room), us(100_000));
+    assert_eq!(dropped(&outcome, 2), 0);
+    assert_eq!(outcome.ports[0].pauses[0].greatest_held_bytes, 4 * LONGEST + headroom);
+    let outcome = play(&worst_case(room - 1), us(100_000));
+    assert_eq!(dropped(&outcome, 2), 1);
+}
+
+/// Switches in a row, hosts at each, and packets from every host to the one at the end; ports of the switches have the room that is derived, in bytes.
+#[derive(Clone, Debug)]
+struct Tree {
+    /// By switch its parent, which comes before it; the first has none.
+    parents: Vec<usize>,
+    /// By link upward: rate in Mbit/s, and delay in microseconds.
+    links: Vec<(u64, u64)>,
+    /// Hosts: the switch, the rate and the delay of the link, the packets, and the switch of the receiver.
+    hosts: Vec<(usize, (u64, u64), (u64, u32), usize)>,
+    /// Above which bytes a port is paused, and at which it goes on.
+    limits: (u64, u64),
+    seed: u64,
+}
+
+const DEEPEST: usize = 5;
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let shape = (1u64..100, 0u64..200);
+    let host = (0..DEEPEST, shape.clone(), (1u64..100, 64u32..=LONGEST as u32), 0..DEEPEST);
+    let parents = (1usize..=DEEPEST).prop_flat_map(|switches| {
+        let one = (1..switches).map(|switch| (0..switch).boxed()).collect::<Vec<_>>();
+        one
+    });
+    let links = prop::collection::vec(shape, DEEPEST);
+    let limits = (0u64..40_000, 0u64..40_000).prop_map(|(one, other)| (one.max(other), one.min(other)));
+    (parents, links, prop::collection::vec(host, 2..7), limits, any::<u64>()).prop_map(|(parents, links, hosts, limits, seed)| Tree {
+        parents,
+        links,
+        hosts,
+        limits,
+        seed,
+    })
+}
+
+impl Tree {
+    fn switches(&self) -> usize {
+        self.parents.len() + 1
+    }
+
+    /// The network with this scheduler at every port; the links of the hosts come first.
+    fn network(&self, kind: SchedulerKind) -> Network {
+        let switches = self.switches();
+        let mut links: Vec<Link> = Vec::new();
+        let duplex = |links: &mut Vec<Link>, one: usize, other: usize, (megabits, delay): (u64, u64)| {
+            let port = || port(megabits * 1_000_000, kind, &[parameters(kind, 0, 1000)], 100_000);
+            links.push(link(&format!("{one}-{other}"), one, other, us(delay), port()));
+            links.push(link(&format!("{other}-{one}"), other, one, us(delay), port()));
+        };
+        for (index, &(switch, shape, ..)) in self.hosts.iter().enumerate() {
+            duplex(&mut links, switches + index, switch % switches, shape);
+        }
+        for (index, &parent) in self.parents.iter().enumerate() {
+            duplex(&mut links, index + 1, parent, self.links[index]);
+        }
+        let nodes = (0..switches + self.hosts.len()).map(|node| format!("n{node}")).collect();
+        let pauses = (0..links.len()).map(|index| pause(index, self.limits.0, self.limits.1)).collect();
+        let mut network = Network { nodes, links, pauses, ..Network::default() };
+        let graph = network.graph();
+        let last = self.hosts.len();
+        for (index, &(_, _, (megabits, length), to)) in self.hosts.iter().enumerate() {
+            let to = if to % last == index { (index + 1) % last } else { to % last };
+            let table = graph.toward(tidegate_sim::NodeId(switches + to), |_| true);
+            let Some(path) = table.path(&graph, tidegate_sim::NodeId(switches + index), tidegate_sim::routing::Choice::First) else {
+                continue;
+            };
+            let path: Vec<usize> = path.iter().map(|link| link.0).collect();
+            let mut flow = flow(&format!("flow {index}"), cbr(megabits * 1_000_000, length), 0, &path);
+            flow.start = us((self.seed >> index) % 1000);
+            flow.stop = Some(us(20_000));
+            network.flows.push(flow);
+        }
+        // The room of a port of a switch: what may come to it over all links to the switch.
+        let back = links_back(&network);
+        for index in 0..network.links.len() {
+            let node = network.links[index].from;
+            if node.0 >= switches {
+                continue;
+            }
+            let into = network.pauses.iter().zip(&back).filter(|(pause, _)| network.links[pause.link.0].to == node);
+            let needs: u64 =
+                into.map(|(pause, back)| pause.above + headroom(&network.links[pause.link.0], &network.links[back.unwrap().0])).sum();
+            let bytes = Some(needs);
+            network.links[index].port.buffer =
+                BufferKind::TailDrop.build(&BufferParameters { flows: 1, bytes, ..BufferParameters::default() }).unwrap();
+        }
+        network
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// In a tree nothing is lost behind the hosts, and when the sources have stopped everything arrives.
+    #[test]
+    fn nothing_is_lost_with_the_headroom(tree in tree()) {
+        let network = tree.network(SchedulerKind::Fifo);
+        let outcome = play(&network, Duration::from_seconds(20));
+        for index in 0..network.links.len() {
+            prop_assert_eq!(dropped(&outcome, index), 0, "{}", network.links[index].name);
+        }
+        for flow in &outcome.flows {
+            prop_assert_eq!(flow.delivered, flow.offered, "{}", flow.name);
+        }
+        prop_assert!(outcome.replications[0].deadlock.is_empty());
+        prop_assert!(outcome.ports.iter().flat_map(|port| &port.pauses).all(|pause| pause.paused_at_end == 0));
+    }
+
+    /// Limits that are never reached change nothing at all but the number of events.
+    #[test]
+    fn pauses_that_never_begin_change_nothing(mut tree in tree()) {
+        tree.limits = (1 << 40, 1 << 39);
+        // Not a FIFO, which would be computed ahead without pauses: ties would break otherwise.
+        let paused = tree.network(SchedulerKind::StrictPriority);
+        let plain = Network { pauses: Vec::new(), ..paused.clone() };
+        let (mut paused, plain) = (play(&paused, us(50_000)), play(&plain, us(50_000)));
+        prop_assert!(paused.ports.iter().flat_map(|port| &port.pauses).all(|pause| pause.pauses == 0));
+        paused.ports.iter_mut().for_each(|port| port.pauses.clear());
+        prop_assert_eq!(&paused.flows, &plain.flows);
+        prop_assert_eq!(&paused.ports, &plain.ports);
+    }
+}
+
+/// Three switches in a ring. Each of three flows takes two links of it, and each of these links has two flows.
+fn ring(propagation: Duration) -> Network {
+    let mut links = Vec::new();
+    for index in 0..3 {
+        let next = (index + 1) % 3;
+        links.push(link(&format!("ring {index}"), index, next, propagation, fifo(10_000_000, 100)));
+        links.push(link(&format!("ring back {index}"), next, index, propagation, fifo(10_000_000, 100)));
+        links.push(link(&format!("in {index}"), 3 + index, index, propagation, fifo(10_000_000, 100_000)));
+        links.push(link(&format!("out {index}"), index, 3 + index, propagation, fifo(10_000_000, 100)));
+    }
+    let flows = (0..3).map(|index| {
+        let path = [4 * index + 2, 4 * index, 4 * ((index + 1) % 3), 4 * ((index + 2) % 3) + 3];
+        flow(&format!("flow {index}"), cbr(10_000_000, LONGEST as u32), 0, &path)
+    });
+    let flows = flows.collect();
+    let pauses = (0..12).map(|index| pause(index, 6000, 3000)).collect();
+    Network { nodes: (0..6).map(|node| format!("n{node}")).collect(), links, flows, pauses, ..Network::default() }
+}
+
+#[test]
+fn a_cycle_of_pauses_that_never_ends_is_reported() {
+    let outcome = play(&ring(us(1)), us(1_000_000));
+    let deadlock = &outcome.replications[0].deadlock;
+    assert_eq!(deadlock, &[(LinkId(0), 0), (LinkId(4), 0), (LinkId(8), 0)]);
+    for index in [0, 4, 8] {
+        let pauses = &outcome.ports[index].pauses[0];
+        assert_eq!((pauses.deadlocked, pauses.paused_at_end), (1, 1));
+        assert!(pauses.share.mean > 0.9, "{}", pauses.share.mean);
+    }
+    // No packet arrives any more.
+    let later = play(&ring(us(1)), us(2_000_000));
+    assert_eq!(later.flows[0].delivered, outcome.flows[0].delivered);
+    // Without the third flow the cycle is open: all arrives that the links carry.
+    let mut open = ring(us(1));
+    open.flows.pop();
+    let outcome = play(&open, us(1_000_000));
+    assert!(outcome.replications[0].deadlock.is_empty());
+    assert!(outcome.flows.iter().all(|flow| flow.throughput_bps.mean > 4.5e6));
+}
+
+/// Two classes, the first before the second, in one buffer.
+fn two_classes(bits_per_second: u64, packets: u32) -> PortSetup {
+    let parameters = [0, 1].map(|priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() });
+    port(bits_per_second, SchedulerKind::StrictPriority, &parameters, packets)
+}
+
+/// A switch pauses a host whose flow `congested` meets a slow link. `victim` goes elsewhere, in the class of this code point.
+fn head_of_line(class_of_victim: u8, pauses: bool) -> Outcome {
+    let links = vec![
+        link("to switch", 0, 1, us(5), two_classes(100_000_000, 100_000)),
+        link("back", 1, 0, us(5), two_classes(100_000_000, 1000)),
+        link("slow", 1, 2, us(5), two_classes(10_000_000, 1000)),
+        link("fast", 1, 3, us(5), two_classes(100_000_000, 1000)),
+    ];
+    let flows = vec![
+        flow("congested", cbr(40_000_000, LONGEST as u32), 0, &[0, 2]),
+        flow("victim", cbr(40_000_000, LONGEST as u32), class_of_victim, &[0, 3]),
+    ];
+    let pauses = if pauses { vec![pause(0, 30_000, 20_000)] } else { Vec::new() };
+    let network = Network { nodes: (0..4).map(|node| format!("n{node}")).collect(), links, flows, pauses, ..Network::default() };
+    play(&network, us(1_000_000))
+}
+
+#[test]
+fn what_shares_a_paused_class_waits_and_other_classes_do_not() {
+    let rates = |outcome: &Outcome| [0, 1].map(|flow: usize| (outcome.flows[flow].throughput_bps.mean / 1e6).round());
+    // Without pauses the slow link drops, and the victim is whole.
+    let plain = head_of_line(0, false);
+    assert_eq!(rates(&plain), [10.0, 40.0]);
+    assert!(dropped(&plain, 2) > 1000);
+    // With them nothing is lost behind the host, and the victim goes as slowly as the other, packet by packet.
+    let same = head_of_line(0, true);
+    assert_eq!((rates(&same), dropped(&same, 2)), ([10.0, 10.0], 0));
+    assert!(same.ports[0].pauses[0].share.mean > 0.5);
+    // In another class it is whole.
+    let other = head_of_line(1, true);
+    assert_eq!((rates(&other), dropped(&other, 2)), ([10.0, 40.0], 0));
+    assert!(other.ports[0].pauses[0].share.mean > 0.5);
+}
+
+#[test]
+fn what_cannot_be_paused_is_refused() {
+    let refused = |change: &dyn Fn(&mut Network)| {
+        let mut network = worst_case(100);
+        change(&mut network);
+        match run(&network, &Experiment { duration: us(10), ..Experiment::default() }, &Control::default()) {
+            Err(SimulationError::Refused(problem)) => format!("{}: {}", problem.name, problem.problem),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(&|network| network.pauses[0].below = 7000), "to switch: it would be released above the limit at which it is paused");
+    assert_eq!(refused(&|network| network.pauses.push(pause(0, 1, 0))), "to switch: it is paused twice");
+    assert_eq!(refused(&|network| network.pauses[0].classes = vec![]), "to switch: it pauses 0 classes");
+    assert_eq!(refused(&|network| network.pauses[0].classes = vec![1]), "to switch: it pauses 1 classes");
+    let back = "onward: no link leads back from sink to switch, and pause frames need one";
+    assert_eq!(refused(&|network| network.pauses[0].link = LinkId(2)), back);
+    let rates = "onward: its rate varies, and it feeds or leaves a node that pauses others";
+    assert_eq!(
+        refused(&|network| {
+            let steps = vec![RateStep { at: Duration::ZERO, rate: Some(rate(1_000_000)) }];
+            network.links[2].impairment.rates = Some(VaryingRate::new(steps, None).unwrap());
+        }),
+        rates
+    );
+}
