@@ -271,7 +271,7 @@ mod tests {
         report.title = "another title".into();
         write(&report, &out).unwrap();
         assert!(fs::read_to_string(out.join("summary.json")).unwrap().contains("another title"));
-        assert_eq!(names(&out).len(), 9, "nothing of before is left");
+        assert_eq!(names(&out).len(), 10, "nothing of before is left");
         assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o750);
         assert_eq!(names(scratch.path()), ["out"]);
     }
@@ -302,7 +302,7 @@ mod tests {
         assert!(message.contains("holds notes.txt"), "{message}");
         assert!(out.join("notes.txt").exists());
         let kept = PathBuf::from(message.rsplit_once("the results are in ").unwrap().1);
-        assert_eq!(names(&kept).len(), 9);
+        assert_eq!(names(&kept).len(), 10);
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         report.runs[0].ports[0].offered.packets += 1;
         let error = write(&report, &out).unwrap_err();
         assert!(error.to_string().contains("port `uplink`: offered"), "{error}");
-        assert_eq!(names(&out).len(), 9);
+        assert_eq!(names(&out).len(), 10);
         assert_eq!(names(scratch.path()), ["out"]);
     }
 }

@@ -152,7 +152,10 @@ fn pauses_have_a_table_of_their_own_and_a_deadlock_a_sentence() {
     run.ports[0].classes[0].pause = Some(pause);
     let grid = pauses(&run, 9).unwrap();
     let texts: Vec<String> = grid.rows[0].iter().map(|cell| cell.text.replace(NO_BREAK_SPACE, " ")).collect();
-    assert_eq!((texts.len(), &texts[2..]), (grid.columns.len(), &["7", "25 %", "1 ms", "66 kB", "not paused"].map(String::from)[..]));
+    assert_eq!(
+        (texts.len(), &texts[2..]),
+        (grid.columns.len(), &["7", "25.00 %", "1.000 ms", "66 kB", "not paused"].map(String::from)[..])
+    );
     assert!(grid.remarks.is_empty());
     run.ports[0].classes[0].pause = Some(ClassPause { paused_at_end: 2, ..pause });
     run.ports[0].classes[1].pause = Some(ClassPause { paused_at_end: 2, deadlocked: 1, ..pause });

@@ -158,9 +158,11 @@ mod tests {
     #[test]
     fn draws_have_the_distribution() {
         let mut stream = Stream::new(1, 0, "sizes");
-        for sizes in
-            [Sizes::web_search(), Sizes::data_mining(), Sizes::new(&[(10.0, 0.25), (20.0, 0.5), (20.0, 0.75), (40.0, 1.0)]).unwrap()]
-        {
+        for sizes in [
+            Sizes::web_search(),
+            Sizes::data_mining(),
+            Sizes::new(&[(10_000.0, 0.25), (20_000.0, 0.5), (20_000.0, 0.75), (40_000.0, 1.0)]).unwrap(),
+        ] {
             let draws = 200_000;
             let mut drawn: Vec<u64> = (0..draws).map(|_| sizes.draw(&mut stream)).collect();
             drawn.sort_unstable();

@@ -31,6 +31,7 @@ fn fairness_is_that_of_each_replication() {
     };
     let outcome = |replications| Outcome {
         calls: Vec::new(),
+        workloads: Vec::new(),
         failures: Vec::new(),
         measured: Duration::from_seconds(1),
         sample_interval: None,
