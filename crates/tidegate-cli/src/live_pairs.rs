@@ -7,8 +7,8 @@ use clap::Args;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_live::{LiveConfig, PortChange, Workers};
-use tidegate_scenario::policy::{Class, Policy, WorkerPlan};
+use tidegate_live::{LiveConfig, PortChange};
+use tidegate_scenario::policy::{Class, Policy};
 use tidegate_scenario::{Scenario, units};
 
 /// The arguments that name interfaces and policies.
@@ -173,12 +173,7 @@ impl Pair<'_> {
         config.links = [there.link.clone(), back.link.clone()];
         let change = |change: &Change<'_>| PortChange { after: change.at, setup: change.setup.clone() };
         config.changes = self.changes.each_ref().map(|changes| changes.iter().map(change).collect());
-        let workers = self.policies.map(|policy| {
-            let plan = policy.workers.as_deref()?;
-            let WorkerPlan { count, exchange_every, ref worker_of, ref weights, .. } = *plan;
-            let (worker_of, weights) = (worker_of.clone(), weights.clone());
-            Some(Workers { count, exchange_every, members: policy.members_of_flows(plan), worker_of, weights })
-        });
+        let workers = self.policies.map(|policy| policy.workers.as_deref().cloned());
         if workers.iter().any(Option::is_some) { config.with_workers(workers) } else { config }
     }
 

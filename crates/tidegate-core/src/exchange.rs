@@ -1,40 +1,54 @@
-//! Exchange: several workers send one link's packets. At each exchange every worker reports its demand and is granted a rate.
+//! Exchange: several workers send one link's packets. At each exchange every worker reports its demand and is granted rates.
 //!
-//! A *worker* runs a port of its own, with some of the members below the root of the link's scheduler. A *member* belongs to one worker. The worker
-//! sends at its granted rate until the next exchange ([`Port::change_link_rate`](crate::port::Port::change_link_rate)); its [`WorkerMeter`] observes its port.
+//! A *worker* runs a port of its own with the whole tree of the link's scheduler. A leaf belongs to one worker. A *spanning node* has children on several
+//! workers: the link itself, and nodes directly below other spanning nodes. A *member* is a child of a spanning node that belongs to one worker, with all
+//! that is below it. Until the next exchange the worker sends at its granted rate ([`Port::change_link_rate`](crate::port::Port::change_link_rate)) and
+//! keeps each spanning node below the link to the rate granted there ([`Limits`]). Its [`WorkerMeter`] observes its port.
 //!
 //! **Law.**
-//! 1. The granted rates never sum up to more than the link's rate and the credit spread over one interval. Credit is what the workers left unused
-//!    before, at most what the link carries in one interval.
-//! 2. Between any two exchanges in time, the packets started take no more than the link carries in that time, plus the credit limit
-//!    and one longest packet per worker ([`Exchange::burst`]).
-//! 3. Members that stay backlogged are served in proportion to their weights, whichever workers they are on. The service per weight of any two
-//!    workers is brought together again within a fixed time, so that differences do not add up. Tested, not proven.
+//! 1. Of a node with a rate of its own, the link or one with a contract, the granted rates never sum up to more than that rate and the credit spread over
+//!    one interval. Credit is what was left unused before, at most what the rate carries in one interval, or one longest packet. Each worker has at least 1 kbit/s.
+//! 2. On each worker the rate granted to a node is at most the one granted to the node above.
+//! 3. Between any two exchanges in time, the packets started below such a node take no more than its rate carries in that time, plus
+//!    [`Exchange::burst`]: the credit limit, and what each worker may start ahead of its rate.
+//! 4. Members and spanning nodes that stay backlogged are served in proportion to their weights, whichever workers they are on. The service per weight of
+//!    any two below one node is brought together again within a fixed time, so that differences do not add up. Tested, not proven.
 //!
-//! **Source.** Weighted max-min shares as in generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions on Networking 1(3), 1993.
-//! Rates that follow reports every 100 to 200 us: `cake_mq` of Linux 7.0, which has no tree, and loses a third of the link under an 80/20 load.
+//! **Source.** Weighted max-min shares on each level, as in hierarchical generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions
+//! on Networking 1(3), 1993; J. C. R. Bennett, H. Zhang, IEEE/ACM Transactions on Networking 5(5), 1997. Rates that follow reports every 100 to 200 us:
+//! `cake_mq` of Linux 7.0, which has no tree, and loses a third of the link under an 80/20 load.
 //!
-//! **State.** 88 bytes per worker; per meter 8 bytes per flow and 24 per member.
+//! **State.** 136 bytes per worker and spanning node; per meter 8 bytes per flow, 48 per part and 88 per spanning node.
 //!
-//! **Cost.** An exchange takes a few divisions per worker and at most as many rounds as there are workers, whatever the number of members. A meter
-//! takes a few additions and a multiplication per packet, and a division when a member begins or ceases to stand. Nothing is allocated after
-//! the build.
+//! **Cost.** An exchange takes a few divisions per worker and spanning node and at most as many rounds as there are children, whatever the number of
+//! members. A meter takes a few additions and two multiplications per packet, and a division when a member begins or ceases to stand. Nothing is
+//! allocated after the build.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** The rates are those of the last reports, so they are late by one interval. Priorities, contracts of the root and members that span
-//! workers themselves are not part of it: the root shares by weight alone.
+//! **Deviations.** The rates are those of the last reports, so they are late by one interval. Priorities are not part of it: every spanning node shares
+//! by weight alone.
 
 mod assignment;
+mod filling;
+mod grants;
 mod meter;
+mod node;
+mod workers;
 
 pub use assignment::assign;
 pub use meter::{Report, WorkerMeter};
+pub use workers::{Above, Inconsistency, Part, SpanningNode, Workers};
 
+use crate::buffer::BufferManager;
+use crate::port::Port;
+use crate::registry::AnyScheduler;
+use crate::shaper::ShapingContract;
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 use alloc::vec::Vec;
 use core::fmt;
-use meter::FRACTION;
+use filling::Participant;
+use node::{Node, Place};
 
 /// A byte in units of work: bits per second times picoseconds.
 const BYTE: i128 = 8 * PICOSECONDS_PER_SECOND as i128;
@@ -55,11 +69,13 @@ const AVERAGE_SHIFT: u32 = 3;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExchangeError {
     /// Fewer than 2 workers, or more than 256.
-    Workers(usize),
+    Workers(u32),
     /// The interval is shorter than 10 us or longer than 100 ms.
     Interval(Duration),
-    /// The link has less than 100 kbit/s per worker.
+    /// The link, or a spanning node with a contract, has less than 100 kbit/s per worker.
     Rate(Rate),
+    /// The numbers of the workers do not fit together.
+    Inconsistent(Inconsistency),
 }
 
 impl fmt::Display for ExchangeError {
@@ -72,206 +88,145 @@ impl fmt::Display for ExchangeError {
             ExchangeError::Rate(rate) => {
                 write!(f, "{} bit/s: each worker needs a part of at least 100 kbit/s; fewer workers are right", rate.bits_per_second())
             }
+            ExchangeError::Inconsistent(what) => what.fmt(f),
         }
     }
 }
 
 impl core::error::Error for ExchangeError {}
 
-/// Divides the rate of one link among workers.
+/// Divides the rate of one link among workers, and that of every node that spans workers.
 ///
 /// ```
-/// use tidegate_core::exchange::{Exchange, Report};
+/// use tidegate_core::exchange::{Exchange, Report, Workers};
 /// use tidegate_core::units::{Duration, Rate, Time};
 /// let rate = Rate::new(1_000_000_000).unwrap();
 /// let interval = Duration::from_microseconds(150);
-/// let mut exchange = Exchange::new(Time::ZERO, rate, 2, interval, 1500).unwrap();
-/// // Members of weight 3 are backlogged on the first worker, and of weight 1 on the second.
+/// let workers = Workers::of_link(2, interval, &[3, 1], &[0, 1]);
+/// let mut exchange = Exchange::new(Time::ZERO, &workers, rate, 1500).unwrap();
+/// // The member of weight 3 is backlogged on the first worker, and the one of weight 1 on the second.
 /// let backlogged = |weight| Report { backlogged_weight: weight, ..Report::default() };
-/// let granted = exchange.exchange(Time::ZERO + interval, &[backlogged(3), backlogged(1)]);
+/// exchange.exchange(Time::ZERO + interval, &[backlogged(3), backlogged(1)]);
 /// // What nothing used in the first interval is credit: for one interval the workers send at twice the link's rate.
-/// assert_eq!(granted.iter().map(|rate| rate.bits_per_second() / 1_000_000).collect::<Vec<_>>(), [1497, 502]);
+/// let granted = |worker| exchange.granted(worker)[0].bits_per_second() / 1_000_000;
+/// assert_eq!([granted(0), granted(1)], [1497, 502]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    rate: Rate,
     interval: Duration,
     longest_packet: u32,
-    /// The time over which a difference in service per weight is made up for.
-    correction: Duration,
+    workers: usize,
     last: Time,
-    /// What the link could have carried so far less what has been started, as work; at most one interval.
-    credit: i128,
-    workers: Vec<Worker>,
+    /// The link first.
+    nodes: Vec<Node>,
+    /// For each node in turn, each worker's part of it.
+    places: Vec<Place>,
+    /// For each worker in turn, the rate of each node.
     granted: Vec<Rate>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Worker {
-    /// Bytes per weight that standing members have been sent beyond the mean, in 2^-24; `None` if there are none.
-    service: Option<i128>,
-    /// The average of the bytes of other members per interval, shifted by [`AVERAGE_SHIFT`].
-    passing: u64,
-    /// The greatest weight of passing members in a report; it fades by a sixteenth per interval.
-    passing_weight: u64,
-    /// The rate that those members need.
-    demand: u128,
-    /// What it is granted before floors, in bit/s.
-    grant: u128,
+    /// Those that share the rate of the node that is looked at; room for the most.
+    participants: Vec<Participant>,
 }
 
 impl Exchange {
-    /// All workers are idle at `now`. `longest_packet` is in bytes on the wire.
+    /// All workers are idle at `now`, and share a link of this rate. `longest_packet` is in bytes on the wire.
     ///
     /// # Errors
     /// [`ExchangeError`] names what is out of range.
-    pub fn new(now: Time, rate: Rate, workers: usize, interval: Duration, longest_packet: u32) -> Result<Exchange, ExchangeError> {
-        if !(2..=256).contains(&workers) {
-            return Err(ExchangeError::Workers(workers));
-        }
-        if !(Duration::from_microseconds(10)..=Duration::from_milliseconds(100)).contains(&interval) {
-            return Err(ExchangeError::Interval(interval));
-        }
-        let equal = rate.bits_per_second() / workers as u64;
-        if equal < FLOOR_PARTS * Rate::MIN.bits_per_second() {
-            return Err(ExchangeError::Rate(rate));
-        }
-        let packets = rate.time_per_byte().ceil(longest_packet).picoseconds() * CORRECTION_PACKETS;
-        let correction = Duration::from_picoseconds((interval.picoseconds() * CORRECTION_INTERVALS).max(packets));
-        let granted = (0..workers).map(|_| Rate::new(equal).unwrap_or(rate)).collect();
-        let workers = (0..workers).map(|_| Worker::default()).collect();
-        Ok(Exchange { rate, interval, longest_packet, correction, last: now, credit: 0, workers, granted })
+    pub fn new(now: Time, workers: &Workers, rate: Rate, longest_packet: u32) -> Result<Exchange, ExchangeError> {
+        workers.check(rate, workers.part_of.len())?;
+        let (count, interval) = (workers.count as usize, workers.exchange_every);
+        let nodes: Vec<Node> =
+            (0..).zip(&workers.nodes).map(|(number, node)| Node::new(number, node, workers, rate, longest_packet)).collect();
+        let equal = |rate: Rate| Rate::new(rate.bits_per_second() / u64::from(workers.count)).unwrap_or(rate);
+        let granted = (0..count * nodes.len()).map(|place| equal(nodes[place % nodes.len()].rate.unwrap_or(rate))).collect();
+        let places = (0..count * nodes.len()).map(|_| Place::default()).collect();
+        let participants = Vec::with_capacity(3 * count + nodes.len());
+        Ok(Exchange { interval, longest_packet, workers: count, last: now, nodes, places, granted, participants })
     }
 
-    /// The rates granted last, one per worker; equal ones before the first exchange.
-    pub fn granted(&self) -> &[Rate] {
-        &self.granted
+    /// The rates granted last to a worker, one per spanning node: the first is that of its port. Before the first exchange all workers have equal rates.
+    pub fn granted(&self, worker: usize) -> &[Rate] {
+        &self.granted[worker * self.nodes.len()..][..self.nodes.len()]
     }
 
-    /// The bytes that may be started between two exchanges beyond what the link carries in that time, if exchanges are never late.
-    pub fn burst(&self) -> u64 {
-        (self.credit_limit() / BYTE) as u64 + 1 + self.started_early()
+    /// For each spanning node, the rate per weight that competing members have, in 2^-24 bit/s ([`WorkerMeter::set_level`]).
+    pub fn levels(&self) -> impl Iterator<Item = u64> {
+        self.nodes.iter().map(Node::level)
     }
 
-    /// What the link carries in one interval.
-    fn credit_limit(&self) -> i128 {
-        i128::from(self.rate.bits_per_second()) * i128::from(self.interval.picoseconds())
+    /// The bytes that may be started below a spanning node between two exchanges beyond what its rate carries in that time, if exchanges are never late.
+    /// `None` if the node has no rate of its own.
+    pub fn burst(&self, node: usize) -> Option<u64> {
+        let node = &self.nodes[node];
+        node.rate.map(|_| (node.credit_limit / BYTE) as u64 + 1 + node.started_early())
     }
 
-    /// Packets count when they start: the bytes by which that may be before the granted rate has carried them.
-    fn started_early(&self) -> u64 {
-        u64::from(self.longest_packet) * self.workers.len() as u64
-    }
-
-    /// Grants rates until the next exchange, from one report per worker since the last.
+    /// Grants rates until the next exchange. `reports` holds for each worker in turn one report per spanning node since the last.
     ///
     /// # Panics
-    /// If there is not one report per worker.
-    pub fn exchange(&mut self, now: Time, reports: &[Report]) -> &[Rate] {
-        assert_eq!(reports.len(), self.workers.len(), "one report per worker");
+    /// If there is another number of reports.
+    pub fn exchange(&mut self, now: Time, reports: &[Report]) {
+        assert_eq!(reports.len(), self.granted.len(), "one report per worker and spanning node");
         let elapsed = now.since(self.last);
         self.last = now;
-        let budget = self.budget(elapsed, reports);
+        self.note_reports(elapsed, reports);
         self.note_service(reports);
-        // The floors come first: they are 1 % of the rate.
-        let floor = u128::from(self.rate.bits_per_second() / FLOOR_PARTS) / self.workers.len() as u128;
-        let shared = budget.saturating_sub(floor * self.workers.len() as u128);
-        let share = self.share_per_weight(shared, elapsed, reports);
-        let mut sum = 0;
-        for (index, report) in reports.iter().enumerate() {
-            let worker = &self.workers[index];
-            let passing = worker.demand.min((share * u128::from(worker.passing_weight)) >> FRACTION);
-            let fair = passing + ((share * u128::from(report.backlogged_weight)) >> FRACTION);
-            let lag = worker.service.map_or(0, |service| -service);
-            let grant = fair.saturating_add_signed(self.correction(report.standing_weight, lag, fair));
-            sum += grant;
-            self.workers[index].grant = grant;
-        }
-        // What is left over when demand is low goes to all alike; corrections that were cut must not exceed the budget.
-        let spare = shared.saturating_sub(sum) / self.workers.len() as u128;
-        for (granted, worker) in self.granted.iter_mut().zip(&self.workers) {
-            let grant = if sum > shared { worker.grant * shared / sum } else { worker.grant };
-            *granted = rate_of(grant + spare + floor);
-        }
-        &self.granted
+        self.find_demands(reports);
+        self.share(reports);
+        self.grant();
     }
 
-    /// The rate that may be granted in all: the link's, and the credit spread over the next interval.
-    fn budget(&mut self, elapsed: Duration, reports: &[Report]) -> u128 {
-        let carried = i128::from(self.rate.bits_per_second()) * i128::from(elapsed.picoseconds());
-        let started: i128 = reports.iter().map(|report| i128::from(report.sent) * BYTE).sum();
-        self.credit = (self.credit + carried - started).min(self.credit_limit());
-        // Late exchanges may have granted credit for too long: that is taken back.
-        let overdrawn = (self.credit + i128::from(self.started_early()) * BYTE).min(0);
-        let credit = self.credit.max(0) + overdrawn;
-        let budget = i128::from(self.rate.bits_per_second()) + credit / i128::from(self.interval.picoseconds());
-        budget.max(0) as u128
-    }
-
-    /// Adds what standing members were sent per weight, and subtracts the mean over the workers that have some.
-    fn note_service(&mut self, reports: &[Report]) {
-        let (mut sum, mut weights) = (0, 0);
-        for (worker, report) in self.workers.iter_mut().zip(reports) {
-            let weight = i128::from(report.standing_weight);
-            if let (Some(service), 1..) = (&mut worker.service, weight) {
-                *service += i128::from(report.service);
-                sum += *service * weight;
-                weights += weight;
-            }
-        }
-        let mean = if weights > 0 { sum / weights } else { 0 };
-        for (worker, report) in self.workers.iter_mut().zip(reports) {
-            // A worker whose members begin to stay backlogged has no claim from before.
-            worker.service = (report.standing_weight > 0).then(|| worker.service.map_or(0, |service| service - mean));
-        }
-    }
-
-    /// The rate per weight, in 2^-24 bit/s, at which all demand takes `shared` in all: water filling. Members that pass take what they need, up to
-    /// that share.
-    fn share_per_weight(&mut self, shared: u128, elapsed: Duration, reports: &[Report]) -> u128 {
-        let mut weights = 0;
-        for (worker, report) in self.workers.iter_mut().zip(reports) {
-            worker.passing += report.passing_bytes;
-            let average = worker.passing >> AVERAGE_SHIFT;
-            worker.passing -= average;
-            worker.demand = u128::from(average) * BYTE as u128 / u128::from(elapsed.picoseconds().max(1));
-            let faded = worker.passing_weight - worker.passing_weight.div_ceil(CORRECTION_INTERVALS);
-            worker.passing_weight = report.passing_weight.max(faded);
-            weights += u128::from(report.backlogged_weight) + u128::from(worker.passing_weight);
-        }
-        // Each round settles a worker whose passing members need less than the share, which raises the share of the others.
-        let mut share = (shared << FRACTION) / weights.max(1);
-        for _ in 0..self.workers.len() {
-            let (mut weights, mut rest, before) = (0, shared, share);
-            for (worker, report) in self.workers.iter().zip(reports) {
-                weights += u128::from(report.backlogged_weight);
-                if worker.demand <= (share * u128::from(worker.passing_weight)) >> FRACTION {
-                    rest = rest.saturating_sub(worker.demand);
-                } else {
-                    weights += u128::from(worker.passing_weight);
-                }
-            }
-            if weights == 0 {
-                break;
-            }
-            share = (rest << FRACTION) / weights;
-            if share == before {
-                break;
-            }
-        }
-        share
-    }
-
-    /// By how much a worker is granted more whose members of `weight` lag by `lag` in service per weight; at most its `fair` rate.
-    fn correction(&self, weight: u64, lag: i128, fair: u128) -> i128 {
-        let most = fair as i128;
-        let rate = ((i128::from(weight) * lag) >> FRACTION) * BYTE / i128::from(self.correction.picoseconds());
-        rate.clamp(-most, most)
+    /// A contract of a spanning node that keeps a worker to a rate.
+    fn limit(&self, node: usize, rate: Rate) -> ShapingContract {
+        let Node { depth, tolerance, .. } = self.nodes[node];
+        ShapingContract { tolerance, ..ShapingContract::new(rate, depth, self.longest_packet) }
     }
 }
 
-/// The rate in bit/s; what is out of range is brought to the nearest bound, which floor and budget never reach.
-fn rate_of(bits_per_second: u128) -> Rate {
-    let bounded = bits_per_second.clamp(Rate::MIN.bits_per_second().into(), Rate::MAX.bits_per_second().into());
-    Rate::new(bounded as u64).unwrap_or(Rate::MIN)
+/// What keeps a worker's port to the rates that it is granted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// For each spanning node but the link: its number in the scheduler's tree, and its contract.
+    nodes: Vec<(usize, ShapingContract)>,
+}
+
+impl Limits {
+    /// Those of a worker before the first exchange.
+    pub fn new(exchange: &Exchange, workers: &Workers, worker: usize) -> Limits {
+        let granted = exchange.granted(worker);
+        let nodes = (1..).zip(workers.nodes.iter().skip(1)).map(|(number, node)| (node.node, exchange.limit(number, granted[number])));
+        Limits { nodes: nodes.collect() }
+    }
+
+    /// Sets all of them at a port that is new.
+    pub fn begin<P, B: BufferManager>(&self, now: Time, port: &mut Port<P, AnyScheduler, B>) {
+        for (node, contract) in &self.nodes {
+            let limited = port.scheduler_mut().limit_node(now, *node, contract);
+            debug_assert!(limited.is_ok(), "node {node}: {limited:?}");
+        }
+    }
+
+    /// Brings a port to these rates, the first of which is its own. True if one has changed.
+    pub fn follow<P, B: BufferManager>(
+        &mut self,
+        now: Time,
+        port: &mut Port<P, AnyScheduler, B>,
+        granted: impl Iterator<Item = Rate>,
+    ) -> bool {
+        let mut granted = granted;
+        let mut has_changed = false;
+        if let Some(rate) = granted.next().filter(|&rate| rate != port.rate()) {
+            port.change_link_rate(now, rate);
+            has_changed = true;
+        }
+        for ((node, contract), rate) in self.nodes.iter_mut().zip(granted) {
+            if contract.rate != rate {
+                contract.rate = rate;
+                let limited = port.scheduler_mut().limit_node(now, *node, contract);
+                debug_assert!(limited.is_ok(), "node {node}: {limited:?}");
+                has_changed = true;
+            }
+        }
+        has_changed
+    }
 }

@@ -18,6 +18,7 @@ use crate::scheduler::{
     BuildError, Decision, DeficitTree, FlowParameters, Hierarchy, HierarchyError, Kept, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
     Scheduling, Setup, Task, activate_in_order, adopt_tokens,
 };
+use crate::shaper::ShapingContract;
 use crate::units::Time;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -103,6 +104,18 @@ impl AnyScheduler {
         match self {
             AnyScheduler::Hierarchy(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
             AnyScheduler::DeficitTree(tree) => tree.change_node(now, node, parameters, parameters.shape.as_ref()),
+            _ => Err(HierarchyError::Parent(Member::Node(node))),
+        }
+    }
+
+    /// The contract of an inner node of a tree is this from now on, whose parameters stay. An error changes nothing.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::limit_node`](crate::scheduler::Hierarchy::limit_node); a scheduler that is no tree has no node.
+    pub fn limit_node(&mut self, now: Time, node: usize, shape: &ShapingContract) -> Result<(), HierarchyError> {
+        match self {
+            AnyScheduler::Hierarchy(tree) => tree.limit_node(now, node, shape),
+            AnyScheduler::DeficitTree(tree) => tree.limit_node(now, node, shape),
             _ => Err(HierarchyError::Parent(Member::Node(node))),
         }
     }

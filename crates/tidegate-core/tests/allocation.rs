@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use tidegate_core::dwcs::{Request, Service};
-use tidegate_core::exchange::{Exchange, Report};
+use tidegate_core::exchange::{Exchange, Report, SpanningNode, Workers};
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, Setup};
@@ -99,8 +99,18 @@ fn flows_that_come_change_and_go_allocate_nothing() {
 #[test]
 fn an_exchange_among_workers_allocates_nothing() {
     let rate = megabits(1000);
-    let mut exchange = Exchange::new(Time::ZERO, rate, 4, Duration::from_microseconds(150), 1500).unwrap();
-    let reports = [1, 2, 0, 7].map(|weight| Report { sent: 4000, backlogged_weight: weight, passing_weight: 1, ..Report::default() });
+    let mut workers = Workers::of_link(4, Duration::from_microseconds(150), &[], &[]);
+    workers.nodes.push(SpanningNode { node: 1, ..SpanningNode::LINK });
+    let mut exchange = Exchange::new(Time::ZERO, &workers, rate, 1500).unwrap();
+    let report = |weight| Report {
+        sent: 4000,
+        backlogged_weight: weight,
+        passing_weight: 1,
+        bounded_weight: 1,
+        bounded_rate: 50_000,
+        ..Report::default()
+    };
+    let reports = [1, 2, 0, 7, 2, 0, 3, 3].map(report);
     let before = ALLOCATIONS.get();
     for round in 1..100 {
         exchange.exchange(Time::ZERO + Duration::from_microseconds(150 * round), &reports);

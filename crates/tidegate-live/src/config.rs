@@ -5,7 +5,8 @@ use crate::heartbeat::Heartbeat;
 use crate::ingress::Checksums;
 use crate::port_change::PortChange;
 use crate::take_over::TakeOver;
-use crate::workers::Workers;
+use crate::workers::by_class;
+use tidegate_core::exchange::Workers;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
 use tidegate_link::Link;
@@ -56,7 +57,7 @@ impl LiveConfig {
     pub fn with_workers(self, workers: [Option<Workers>; 2]) -> LiveConfig {
         let control = Control::of_workers([0, 1].map(|number| {
             let workers = workers[number].as_ref()?;
-            Some((workers.count as usize, workers.by_class(&self.setups[number])))
+            Some((workers.count as usize, by_class(workers, &self.setups[number])))
         }));
         LiveConfig { workers, control, ..self }
     }

@@ -17,7 +17,7 @@ pub struct Refused {
     pub not_segmentable: Volume,
     /// The position of the requested checksum is outside the frame.
     pub bad_checksum: Volume,
-    /// The ring to the worker of its class was full ([`Workers`](crate::Workers)).
+    /// The ring to the worker of its class was full ([`Workers`](tidegate_core::exchange::Workers)).
     pub ring_full: Volume,
 }
 

@@ -20,7 +20,7 @@ use crate::pool::FramePool;
 use crate::port_change::{ChangeBuilder, PortChange};
 use crate::take_over::{Inherited, PATIENCE};
 use crate::watch::StageObserver;
-use crate::workers::{self, Worker, Workers, ring};
+use crate::workers::{self, Worker, ring};
 use crate::xdp::{Held, XdpEnds, XdpReceiver, XdpTransmitter};
 use std::io;
 use std::sync::Mutex;
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 use tidegate_core::buffer::BufferManager;
-use tidegate_core::exchange::WorkerMeter;
+use tidegate_core::exchange::{WorkerMeter, Workers};
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
@@ -214,7 +214,7 @@ impl DirectionConfig<'_> {
                 let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
                 direction.ends = [from.shown.clone(), to.shown.clone()];
                 if let Some(Part { worker, meter, .. }) = part {
-                    direction.work(worker, meter);
+                    direction.work(now, worker, meter);
                 }
                 let builder = direction.follow(now, changes);
                 PreparedDirection::OneThread(direction, builder)

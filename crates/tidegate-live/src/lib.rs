@@ -109,4 +109,3 @@ pub use tap::{Capture, Captured};
 pub use tidegate_endsystem::{EngineCounters, Transfers};
 pub use tidegate_link::{Link, Loss};
 pub use watch::{Frame, StageObserver, TakenIn};
-pub use workers::Workers;

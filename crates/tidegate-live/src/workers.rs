@@ -28,38 +28,16 @@ use ring::{Incoming, Outgoing, Passed};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tidegate_core::exchange::WorkerMeter;
+use tidegate_core::exchange::{Limits, WorkerMeter, Workers};
 use tidegate_core::packet::Flow;
-use tidegate_core::port::{PortSetup, Volume};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::port::{Port, PortSetup, Volume};
+use tidegate_core::units::Time;
 use waker::Waker;
 
-/// How the classes of a direction are divided among workers. A member is a child of the scheduler's root.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Workers {
-    /// The number of workers, from 2.
-    pub count: u32,
-    /// How often their rates are set anew.
-    pub exchange_every: Duration,
-    /// By flow of the classifier: its member. All queues of a class are in one member.
-    pub members: Vec<u32>,
-    /// By member: its worker.
-    pub worker_of: Vec<u32>,
-    /// By member: its weight at the root.
-    pub weights: Vec<u32>,
-}
-
-impl Workers {
-    /// The worker of each flow.
-    fn by_flow(&self) -> Arc<[u32]> {
-        self.members.iter().map(|&member| self.worker_of[member as usize]).collect()
-    }
-
-    /// The worker of each class of the setup.
-    pub(crate) fn by_class(&self, setup: &PortSetup) -> Vec<u32> {
-        let flows = self.by_flow();
-        setup.classifier.classes().iter().map(|class| flows.get(class.first_flow.index()).copied().unwrap_or(0)).collect()
-    }
+/// The worker of each class of a setup.
+pub(crate) fn by_class(workers: &Workers, setup: &PortSetup) -> Vec<u32> {
+    let classes = setup.classifier.classes().iter().map(|class| class.first_flow.index());
+    classes.map(|flow| if flow < workers.part_of.len() { workers.worker_of(flow) } else { 0 }).collect()
 }
 
 /// What the workers of a direction share.
@@ -81,8 +59,10 @@ pub(crate) struct Worker {
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Incoming>,
     pub(crate) volume: Passed,
-    /// The rate of its port, in bit/s.
-    rate: u64,
+    /// What keeps its port to the rates that it is granted.
+    limits: Limits,
+    /// The number of the exchange that it follows.
+    exchange: u64,
     next_report: Time,
     /// The packets offered, sent and queued at the last report.
     reported: [u64; 3],
@@ -97,12 +77,12 @@ pub(crate) struct Worker {
 pub(crate) fn open(now: Time, workers: &Workers, setup: &PortSetup, direction: &str) -> Result<Vec<Worker>, LiveError> {
     let count = workers.count as usize;
     let longest = setup.overhead.wire_length(setup.longest_frame);
-    let rates = Rates::new(now, setup.rate, count, workers.exchange_every, longest)
-        .map_err(|cause| LiveError::Workers { direction: direction.to_owned(), cause })?;
+    let checked = workers.check(setup.rate, setup.classifier.flows()).and_then(|()| Rates::new(now, workers, setup.rate, longest));
+    let (rates, limits) = checked.map_err(|cause| LiveError::Workers { direction: direction.to_owned(), cause })?;
     let wakers = (0..count).map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(|cause| LiveError::system("opening an event descriptor for", direction, cause))?;
     let team = Arc::new(Team { wakers, rates, receiving: AtomicUsize::new(count) });
-    let by_flow = workers.by_flow();
+    let by_flow: Arc<[u32]> = (0..workers.part_of.len()).map(|flow| workers.worker_of(flow)).collect();
     let mut outgoing: Vec<Vec<Option<Outgoing>>> = (0..count).map(|_| Vec::new()).collect();
     let mut incoming: Vec<Vec<Incoming>> = (0..count).map(|_| Vec::new()).collect();
     for (from, outgoing) in outgoing.iter_mut().enumerate() {
@@ -113,15 +93,16 @@ pub(crate) fn open(now: Time, workers: &Workers, setup: &PortSetup, direction: &
             incoming.extend(into);
         }
     }
-    let ends = outgoing.into_iter().zip(incoming);
-    let worker = |(number, (outgoing, incoming))| Worker {
+    let ends = outgoing.into_iter().zip(incoming).zip(limits);
+    let worker = |(number, ((outgoing, incoming), limits))| Worker {
         number,
         team: team.clone(),
         by_flow: by_flow.clone(),
         outgoing,
         incoming,
         volume: Passed::default(),
-        rate: 0,
+        limits,
+        exchange: 0,
         next_report: now,
         reported: [0; 3],
         is_receiving: true,
@@ -132,7 +113,7 @@ pub(crate) fn open(now: Time, workers: &Workers, setup: &PortSetup, direction: &
 
 /// The meter of a worker's port.
 pub(crate) fn meter(workers: &Workers, setup: &PortSetup) -> WorkerMeter {
-    WorkerMeter::new(setup.overhead, &workers.members, &workers.weights)
+    WorkerMeter::new(setup.overhead, setup.rate, workers)
 }
 
 impl Worker {
@@ -190,10 +171,18 @@ impl Worker {
         }
     }
 
-    /// Reports if that is due. One that `waits` reports, too, if it has news: other packets were offered, sent or queued. Returns the rate for the port if
-    /// it has changed.
+    /// Brings a new port to the rates that it has at first.
+    pub(crate) fn begin_rates<P>(&mut self, now: Time, meter: &mut WorkerMeter, port: &mut Port<P>) {
+        self.limits.begin(now, port);
+        // Not the number of any exchange.
+        self.exchange = u64::MAX;
+        self.team.rates.follow(now, self.number, &mut self.exchange, &mut self.limits, meter, port);
+    }
+
+    /// Reports if that is due, and brings the port to the rates that are granted. One that `waits` reports, too, if it has news: other packets were
+    /// offered, sent or queued.
     #[inline]
-    pub(crate) fn follow_rates(&mut self, now: Time, packets: [u64; 3], meter: &mut WorkerMeter, waits: bool) -> Option<Rate> {
+    pub(crate) fn follow_rates<P>(&mut self, now: Time, packets: [u64; 3], meter: &mut WorkerMeter, port: &mut Port<P>, waits: bool) {
         let rates = &self.team.rates;
         let has_news = waits && self.reported != packets;
         if (has_news || !now.is_before(self.next_report))
@@ -202,12 +191,7 @@ impl Worker {
             self.next_report = next;
             self.reported = packets;
         }
-        let granted = rates.granted(self.number);
-        if granted == self.rate {
-            return None;
-        }
-        self.rate = granted;
-        Rate::new(granted).ok()
+        rates.follow(now, self.number, &mut self.exchange, &mut self.limits, meter, port);
     }
 
     /// When it reports next.

@@ -24,6 +24,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::classifier::{Classifier, Spread};
+use tidegate_core::exchange::Workers;
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{AnyAqm, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
@@ -38,8 +39,6 @@ mod division;
 mod following;
 mod notes;
 pub(crate) mod workers;
-
-pub use workers::WorkerPlan;
 
 /// The largest `longest_frame`: beyond jumbo frames and the frames of segmentation offload.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
@@ -80,7 +79,7 @@ pub struct Policy {
     /// The cell scheduler of an ATM adapter. It takes the place of the port's own scheduler.
     pub adapter: Option<AdapterSetup>,
     /// The workers of its port between two interfaces; `None` for one.
-    pub workers: Option<Arc<WorkerPlan>>,
+    pub workers: Option<Arc<Workers>>,
     /// For the preset `intserv`: its reading, and the part of the rate that may be reserved.
     pub(crate) preset: Option<(NodeReading, Ratio)>,
     /// The warning of members that may starve below an unlimited priority.

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::{Direction, File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
 use crate::link::{WrittenDisturbance, WrittenLoss};
-use crate::policy::{Policy, WorkerPlan};
+use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::proof::arrivals::lengths;
 use crate::rates::{judged, varying};
@@ -26,7 +26,7 @@ use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::routing::{Choice, Graph, NextHops};
 use tidegate_sim::time::LONGEST_DURATION;
-use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, RoutedPath, Source, Subject, Tagging, Workers};
+use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, RoutedPath, Source, Subject, Tagging};
 
 mod failures;
 mod pairs;
@@ -292,13 +292,6 @@ fn parts(policy: &Policy) -> Parts {
     (policy.setup(), policy.bounds.to_vec(), policy.adapter.clone(), Budgeted::of(policy).ok().flatten())
 }
 
-/// The workers of a policy, as a simulated link has them.
-fn workers(policy: &Policy) -> Option<Workers> {
-    let plan = policy.workers.as_deref()?;
-    let WorkerPlan { count, exchange_every, ref worker_of, ref weights, .. } = *plan;
-    Some(Workers { count, exchange_every, members: policy.members_of_flows(plan), worker_of: worker_of.clone(), weights: weights.clone() })
-}
-
 impl Building<'_> {
     fn links(&mut self) {
         report_duplicates(self.file.link.iter().map(|link| &link.name), "link", self.findings);
@@ -324,7 +317,7 @@ impl Building<'_> {
                         .as_ref()
                         .zip(policy)
                         .and_then(|(admits, policy)| admission(admits, policy, port.rate, propagation, self.findings));
-                    let workers = policy.and_then(workers);
+                    let workers = policy.and_then(|policy| policy.workers.as_deref().cloned());
                     let cells = table.cells.as_ref().is_some_and(|at| at.value);
                     if let (true, Some(at)) = (cells && adapter.is_some(), &table.cells) {
                         let problem = format!("policy `{}` sends cells itself", table.policy.0);

@@ -9,6 +9,7 @@ use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::link::{describe_disturbance, describe_loss};
 use crate::partition::{Buffer, Owner, Partition};
+use crate::policy::workers::parts;
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::proof::Proof;
@@ -133,7 +134,7 @@ fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
     text + &detail.rest(count, "groups and classes")
 }
 
-/// Which of several workers has which classes.
+/// Which of several workers has which classes, and what they share.
 fn workers(policy: &Policy, detail: Detail) -> String {
     let Some(plan) = &policy.workers else { return String::new() };
     let mut text = format!(
@@ -141,14 +142,23 @@ fn workers(policy: &Policy, detail: Detail) -> String {
         plan.count,
         print_duration(plan.exchange_every)
     );
-    for (worker, part) in (0..).zip(plan.parts()).take(detail.of(plan.count as usize)) {
-        let own = (0..policy.classes.len()).filter(|&class| plan.worker_of_class(class) == worker);
-        let names: Vec<&str> = own.map(|class| policy.classes[class].name.as_str()).collect();
-        let shown = detail.of(names.len());
-        let more = if shown < names.len() { format!(" and {} more", names.len() - shown) } else { String::new() };
-        let _ = writeln!(text, "    worker {}, {:.1} % of the weights: {}{more}", worker + 1, part * 100.0, names[..shown].join(", "));
+    let spanning: Vec<&str> = policy.spanning_groups(plan).collect();
+    if !spanning.is_empty() {
+        let _ = writeln!(text, "    on all workers: {}", names(&spanning, detail));
+    }
+    for (worker, part) in (0..).zip(parts(plan)).take(detail.of(plan.count as usize)) {
+        let own = (0..policy.classes.len()).filter(|&class| policy.worker_of_class(class) == Some(worker));
+        let own: Vec<&str> = own.map(|class| policy.classes[class].name.as_str()).collect();
+        let _ = writeln!(text, "    worker {}, {:.1} % of the weights: {}", worker + 1, part * 100.0, names(&own, detail));
     }
     text + &detail.rest(plan.count as usize, "workers")
+}
+
+/// Names in a line, as many as are shown.
+fn names(names: &[&str], detail: Detail) -> String {
+    let shown = detail.of(names.len());
+    let more = if shown < names.len() { format!(" and {} more", names.len() - shown) } else { String::new() };
+    format!("{}{more}", names[..shown].join(", "))
 }
 
 /// A buffer that holds up to this many packets.

@@ -89,6 +89,92 @@ fn full_buffers_of_both_workers_are_counted_for_their_own_classes() {
     assert!(port.occupancy_max_bytes > 60_000 && port.occupancy_max_bytes <= 120_000, "{}", port.occupancy_max_bytes);
 }
 
+/// Two sites with contracts, each with ten subscribers, of which the first worker has those with odd numbers, and a class of everything else.
+fn sites(workers: u32) -> String {
+    let site = |name: &str, weight: u32, rate: u32, first: u32| {
+        format!(
+            "[[policy.uplink.group]]\nname = \"{name}\"\nscheduler = \"drr\"\nweight = {weight}\nshape = {{ rate = \"{rate} Mbit/s\", burst = \"30 kB\" }}\n\
+             [[policy.uplink.class]]\nfor = {{ i = \"1..10\" }}\nname = \"{name} {{i}}\"\nparent = \"{name}\"\nweight = 1\n\
+             match = [{{ destination_port = \"{{{first}+i}}\" }}]\nshape = {{ rate = \"120 Mbit/s\", burst = \"20 kB\" }}\n"
+        )
+    };
+    format!(
+        "[simulation]\nduration = \"1 s\"\nwarm_up = \"200 ms\"\n\
+         [policy.uplink]\nrate = \"800 Mbit/s\"\nscheduler = \"drr\"\nworkers = {workers}\nbuffer = {{ limit = \"8 MB\" }}\n{}{}\
+         [[policy.uplink.class]]\nname = \"rest\"\nweight = 1\n[policy.fast]\nrate = \"10 Gbit/s\"\n{LINKS}",
+        site("north", 5, 400, 5000),
+        site("south", 4, 400, 6000)
+    )
+}
+
+/// What flows to these ports get of the two sites.
+fn throughputs_of_sites(workers: u32, ports: &[u32], source: &str) -> Vec<f64> {
+    let flows: Vec<String> = ports.iter().map(|port| flow(port - 5000, source)).collect();
+    let outcome = outcome(&simulation(&(sites(workers) + &flows.concat())));
+    outcome.flows.iter().map(|flow| flow.throughput_bps.mean).collect()
+}
+
+#[test]
+fn subscribers_of_sites_on_several_workers_get_what_one_worker_gives_them() {
+    // Four of five subscribers of each site are on one worker; another flow is in the class of everything else.
+    let ports = [5001, 5003, 5005, 5007, 5002, 6001, 6003, 6005, 6007, 6002, 7000];
+    let (two, one) = (throughputs_of_sites(2, &ports, GREEDY), throughputs_of_sites(1, &ports, GREEDY));
+    assert!(difference(&two, &one) < 0.005, "{two:?} {one:?}");
+    assert!(difference(&throughputs_of_sites(3, &ports, GREEDY), &one) < 0.005);
+    let (north, all) = (one[..5].iter().sum::<f64>(), one.iter().sum::<f64>());
+    assert!((0.99e6 * 399.0..1.001e6 * 400.0).contains(&north) && all > 0.999e6 * 800.0, "the first site's contract binds: {one:?}");
+    // Where the contracts of subscribers bind, the rest of the link is for everything else.
+    let ports = [5001, 5003, 5002, 6001, 6002, 7000];
+    let (two, one) = (throughputs_of_sites(2, &ports, GREEDY), throughputs_of_sites(1, &ports, GREEDY));
+    assert!(difference(&two, &one) < 0.005, "{two:?} {one:?}");
+}
+
+#[test]
+fn tcp_below_sites_shares_as_with_one_worker() {
+    let ports = [5001, 5003, 5005, 5002, 6001, 6003, 6002];
+    let (two, one) = (throughputs_of_sites(2, &ports, "kind = \"tcp\""), throughputs_of_sites(1, &ports, "kind = \"tcp\""));
+    assert!(difference(&two, &one) < 0.03, "{two:?} {one:?}");
+}
+
+/// The operator's preset: the link and its sites are on all workers, and each subscriber is on one.
+#[test]
+fn the_preset_of_subscribers_spans_sites_and_keeps_their_contracts() {
+    let text = |workers: u32| {
+        let subscriber = |(site, name): (&str, u32)| {
+            let address = if site == "north" { 1 } else { 2 };
+            format!(
+                "[[policy.isp.subscriber]]\nname = \"{site} {name}\"\naddresses = [\"10.{address}.0.{name}\"]\nsite = \"{site}\"\ndown = \"100 Mbit/s\"\nup = \"20 Mbit/s\"\n"
+            )
+        };
+        let subscribers = ["north", "south"].into_iter().flat_map(|site| (1..=6).map(move |name| (site, name)));
+        let flow = |[site, name]: [u32; 2]| {
+            format!(
+                "[[flow]]\nname = \"{site} {name}\"\nfrom = \"a\"\nto = \"b\"\nsource = {{ {GREEDY} }}\n\
+                 header = {{ destination = \"10.{site}.0.{name}\", destination_port = 80 }}\n"
+            )
+        };
+        let flows = [[1, 1], [1, 3], [1, 5], [1, 2], [2, 1], [2, 3], [2, 2]].map(flow).concat();
+        format!(
+            "[simulation]\nduration = \"1 s\"\nwarm_up = \"200 ms\"\n\
+             [policy.isp]\nkind = \"subscribers\"\ndown = \"1 Gbit/s\"\nup = \"100 Mbit/s\"\nscheduler = \"drr\"\nworkers = {workers}\n\
+             [[policy.isp.site]]\nname = \"north\"\ndown = \"250 Mbit/s\"\nup = \"50 Mbit/s\"\n\
+             [[policy.isp.site]]\nname = \"south\"\ndown = \"400 Mbit/s\"\nup = \"80 Mbit/s\"\n{}[policy.fast]\nrate = \"10 Gbit/s\"\n{}{flows}",
+            subscribers.map(subscriber).collect::<String>(),
+            LINKS.replace("policy = \"uplink\"", "policy = \"isp.down\"")
+        )
+    };
+    let checked = parse_str("test", &text(2)).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    let workers = checked.variants[0].policies.iter().find_map(|policy| policy.workers.clone()).expect("the policy has workers");
+    assert_eq!(workers.nodes.len(), 3, "the link and two sites");
+    assert!((0..2).all(|worker| workers.parts.iter().filter(|part| part.worker == worker).count() >= 6), "{workers:?}");
+    let throughputs =
+        |workers: u32| -> Vec<f64> { outcome(&simulation(&text(workers))).flows.iter().map(|flow| flow.throughput_bps.mean).collect() };
+    let (two, one) = (throughputs(2), throughputs(1));
+    assert!(difference(&two, &one) < 0.005, "{two:?} {one:?}");
+    let north: f64 = one[..4].iter().sum();
+    assert!((225e6..251e6).contains(&north), "the contract of the first site binds: {one:?}");
+}
+
 #[test]
 fn a_link_of_workers_has_one_rate() {
     let rates = "rates = { steps = [{ at = \"500 ms\", rate = \"500 Mbit/s\" }] }\n";

@@ -113,7 +113,7 @@ pub use experiment::Experiment;
 pub use failure::{Failure, FailureStatistics, Reroute, RoutedPath};
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
-pub use network::{FlowSpec, Impairment, Link, Network, Pause, Workers};
+pub use network::{FlowSpec, Impairment, Link, Network, Pause};
 pub use route::reversed;
 pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};

@@ -13,11 +13,11 @@ use std::collections::HashSet;
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::admission::{Link as AdmittingLink, LinkSettings, PathAdmission, RequestError, SettingsError};
 use tidegate_core::classifier::Header;
-use tidegate_core::exchange::Exchange;
+use tidegate_core::exchange::Workers;
 use tidegate_core::port::{PortSetup, VaryingRate};
 use tidegate_core::registry::AnyScheduler;
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::{Duration, Overhead, Time};
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::{Disturbance, Loss};
 
 /// What is simulated.
@@ -75,46 +75,19 @@ pub struct Link {
     pub adapter: Option<AdapterSetup>,
     /// What the port admits calls to; `None`: they pass without asking.
     pub admission: Option<LinkSettings>,
-    /// The workers that share the link, each with a port of its own; `None`: one port has all of it.
+    /// The workers that share the link, each with a port of its own; `None`: one port has all of it. Every worker's port has the whole setup, and packets
+    /// of its own parts only.
     pub workers: Option<Workers>,
 }
 
-/// The workers of a link, as [`exchange`](tidegate_core::exchange) has them. Every worker's port has the whole setup, and packets of its own members only.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Workers {
-    /// The number of workers.
-    pub count: u32,
-    /// How often their rates are set anew.
-    pub exchange_every: Duration,
-    /// By flow of the port: its member.
-    pub members: Vec<u32>,
-    /// By member: its worker.
-    pub worker_of: Vec<u32>,
-    /// By member: its weight.
-    pub weights: Vec<u32>,
-}
-
-impl Workers {
-    /// What keeps them from sharing this link, if anything does, and what would be right.
-    fn obstacle(&self, link: &Link) -> Option<(String, String)> {
-        let right = || "one worker, or a port of packets at one rate".to_owned();
-        if link.cells || link.adapter.is_some() || link.admission.is_some() || link.impairment.rates.is_some() {
-            return Some(("several workers share no cells, no admitted calls and no varying rate".into(), right()));
-        }
-        let fits = self.members.len() == link.port.classifier.flows() && self.worker_of.len() == self.weights.len();
-        if !fits || self.members.iter().any(|&member| member as usize >= self.weights.len()) {
-            return Some((
-                "its flows are not those of the workers' members".into(),
-                "a member for each flow, a worker for each member".into(),
-            ));
-        }
-        if self.weights.contains(&0) || self.worker_of.iter().any(|&worker| worker >= self.count) {
-            return Some(("a member has no weight or no worker".into(), format!("weights from 1, workers below {}", self.count)));
-        }
-        let longest = link.port.overhead.wire_length(link.port.longest_frame);
-        let exchange = Exchange::new(Time::ZERO, link.port.rate, self.count as usize, self.exchange_every, longest);
-        exchange.err().map(|error| (error.to_string(), right()))
+/// What keeps workers from sharing this link, if anything does, and what would be right.
+fn obstacle(workers: &Workers, link: &Link) -> Option<(String, String)> {
+    let right = || "one worker, or a port of packets at one rate".to_owned();
+    if link.cells || link.adapter.is_some() || link.admission.is_some() || link.impairment.rates.is_some() {
+        return Some(("several workers share no cells, no admitted calls and no varying rate".into(), right()));
     }
+    let checked = workers.check(link.port.rate, link.port.classifier.flows());
+    checked.err().map(|error| (error.to_string(), right()))
 }
 
 impl Link {
@@ -348,7 +321,7 @@ impl Network {
                 let problem = "its packets come late or twice, and cells of a connection keep their order".into();
                 return refuse("disturbance", problem, "an undisturbed link where cells are sent".into());
             }
-            if let Some((problem, expected)) = link.workers.as_ref().and_then(|workers| workers.obstacle(link)) {
+            if let Some((problem, expected)) = link.workers.as_ref().and_then(|workers| obstacle(workers, link)) {
                 return refuse("workers", problem, expected);
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {

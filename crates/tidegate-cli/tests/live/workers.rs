@@ -13,10 +13,11 @@ const POLICY: &str = r#"
 rate = "200 Mbit/s"
 scheduler = "drr"
 workers = 2
+group = [{ name = "customers", scheduler = "drr", weight = 9, shape = { rate = "180 Mbit/s", burst = "100 kB" } }]
 class = [
     { name = "pings", match = [{ protocol = "icmp" }, { protocol = "icmpv6" }] },
-    { name = "video", match = [{ destination_port = "6000-6099" }], weight = 2 },
-    { name = "rest" },
+    { name = "video", parent = "customers", match = [{ destination_port = "6000-6099" }], weight = 2 },
+    { name = "rest", parent = "customers" },
 ]
 "#;
 

@@ -22,9 +22,10 @@ impl<T, O> Direction<ReceiveRing, T, O> {
 
 impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
     /// Makes it one of several workers; its port is new.
-    pub(crate) fn work(&mut self, worker: Worker, meter: WorkerMeter) {
-        self.worker = Some(Box::new(worker));
-        self.record.meter = Some(Box::new(meter));
+    pub(crate) fn work(&mut self, now: Time, worker: Worker, meter: WorkerMeter) {
+        let (mut worker, mut meter) = (Box::new(worker), Box::new(meter));
+        worker.begin_rates(now, &mut meter, &mut self.port);
+        (self.worker, self.record.meter) = (Some(worker), Some(meter));
     }
 
     /// Whether its policy may change.
@@ -58,14 +59,12 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         if worker.may_wait() { next } else { Next::Again }
     }
 
-    /// Reports if that is due, and brings the port to the rate that is granted.
+    /// Reports if that is due, and brings the port to the rates that are granted.
     pub(super) fn follow_rates(&mut self, now: Time, waits: bool) {
         let (counters, occupancy) = (self.port.counters(), self.port.occupancy());
         let packets = [counters.offered.packets, counters.sent.packets, occupancy.packets().into()];
-        if let (Some(worker), Some(meter)) = (&mut self.worker, &mut self.record.meter)
-            && let Some(rate) = worker.follow_rates(now, packets, meter, waits)
-        {
-            self.port.change_link_rate(now, rate);
+        if let (Some(worker), Some(meter)) = (&mut self.worker, &mut self.record.meter) {
+            worker.follow_rates(now, packets, meter, &mut self.port, waits);
         }
     }
 

@@ -3,20 +3,25 @@
 use crate::locks::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidegate_core::exchange::{Exchange, ExchangeError, Report, WorkerMeter};
+use tidegate_core::exchange::{Exchange, ExchangeError, Limits, Report, WorkerMeter, Workers};
+use tidegate_core::port::Port;
 use tidegate_core::units::{Duration, Rate, Time};
 
 #[derive(Debug)]
 pub(super) struct Rates {
     state: Mutex<State>,
-    /// The granted rates in bit/s.
+    /// For each worker in turn the granted rate of each spanning node, in bit/s.
     granted: Box<[AtomicU64]>,
+    /// The level of each spanning node.
+    levels: Box<[AtomicU64]>,
+    /// The number of exchanges so far.
+    exchanges: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
     exchange: Exchange,
-    /// What each worker has reported since the last exchange.
+    /// What each worker has reported since the last exchange, for each spanning node.
     reports: Vec<Report>,
     /// The bytes on the wire that all workers have sent.
     sent: u64,
@@ -25,17 +30,40 @@ struct State {
 }
 
 impl Rates {
-    pub(super) fn new(now: Time, rate: Rate, workers: usize, interval: Duration, longest: u32) -> Result<Rates, ExchangeError> {
-        let exchange = Exchange::new(now, rate, workers, interval, longest)?;
-        let granted = exchange.granted().iter().map(|rate| AtomicU64::new(rate.bits_per_second())).collect();
-        let state = State { exchange, reports: vec![Report::default(); workers], sent: 0, interval, next: now + interval };
-        Ok(Rates { state: Mutex::new(state), granted })
+    /// Those of a direction, and what keeps each worker to its own.
+    pub(super) fn new(now: Time, workers: &Workers, rate: Rate, longest: u32) -> Result<(Rates, Vec<Limits>), ExchangeError> {
+        let exchange = Exchange::new(now, workers, rate, longest)?;
+        let limits: Vec<Limits> = (0..workers.count as usize).map(|worker| Limits::new(&exchange, workers, worker)).collect();
+        let (interval, nodes) = (workers.exchange_every, workers.nodes.len());
+        let granted = (0..limits.len()).flat_map(|worker| exchange.granted(worker)).map(|rate| AtomicU64::new(rate.bits_per_second()));
+        let granted: Box<[AtomicU64]> = granted.collect();
+        let levels = (0..nodes).map(|_| AtomicU64::new(0)).collect();
+        let reports = vec![Report::default(); granted.len()];
+        let state = State { exchange, reports, sent: 0, interval, next: now + interval };
+        Ok((Rates { state: Mutex::new(state), granted, levels, exchanges: AtomicU64::new(0) }, limits))
     }
 
-    /// The rate of a worker in bit/s.
+    /// Brings a worker to what the last exchange has granted it, unless it knows of that one.
     #[inline]
-    pub(super) fn granted(&self, worker: usize) -> u64 {
-        self.granted[worker].load(Ordering::Relaxed)
+    pub(super) fn follow<P>(
+        &self,
+        now: Time,
+        worker: usize,
+        known: &mut u64,
+        limits: &mut Limits,
+        meter: &mut WorkerMeter,
+        port: &mut Port<P>,
+    ) {
+        let exchanges = self.exchanges.load(Ordering::Acquire);
+        if *known == exchanges {
+            return;
+        }
+        *known = exchanges;
+        let nodes = self.levels.len();
+        let value = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let granted = self.granted[worker * nodes..][..nodes].iter().map(|word| Rate::new(value(word)).unwrap_or(Rate::MIN));
+        limits.follow(now, port, granted);
+        self.levels.iter().enumerate().for_each(|(node, level)| meter.set_level(node, value(level)));
     }
 
     /// Takes the report of a worker, and makes an exchange if one is due. Returns when the next is due; `None` if another worker reports at this moment
@@ -43,15 +71,21 @@ impl Rates {
     pub(super) fn report(&self, now: Time, worker: usize, meter: &mut WorkerMeter, waits: bool) -> Option<Time> {
         let mut state = if waits { lock(&self.state) } else { self.state.try_lock().ok()? };
         let State { exchange, reports, sent, interval, next } = &mut *state;
-        let report = meter.take_report();
-        *sent += report.sent;
-        add(&mut reports[worker], report);
+        for (known, report) in reports[worker * self.levels.len()..].iter_mut().zip(meter.take_reports()) {
+            *sent += report.sent;
+            known.add(&report);
+        }
         if !now.is_before(*next) {
-            let granted = exchange.exchange(now, reports);
+            exchange.exchange(now, reports);
+            let granted = (0..reports.len() / self.levels.len()).flat_map(|worker| exchange.granted(worker));
             for (shared, rate) in self.granted.iter().zip(granted) {
                 shared.store(rate.bits_per_second(), Ordering::Relaxed);
             }
-            reports.iter_mut().for_each(begin);
+            for (shared, level) in self.levels.iter().zip(exchange.levels()) {
+                shared.store(level, Ordering::Relaxed);
+            }
+            self.exchanges.fetch_add(1, Ordering::Release);
+            reports.iter_mut().for_each(|report| *report = report.begun());
             *next = now + *interval;
         }
         Some(*next)
@@ -63,48 +97,24 @@ impl Rates {
     }
 }
 
-/// Adds a report to those that the same worker has made since the last exchange.
-fn add(sum: &mut Report, report: Report) {
-    let Report { sent, backlogged_weight, standing_weight, service, passing_weight, passing_bytes } = report;
-    sum.sent += sent;
-    sum.service += service;
-    sum.passing_bytes += passing_bytes;
-    (sum.backlogged_weight, sum.standing_weight) = (backlogged_weight, standing_weight);
-    // A member that sent in both counts once.
-    sum.passing_weight = sum.passing_weight.max(passing_weight);
-}
-
-/// What is known of a worker that has not reported since the exchange.
-fn begin(report: &mut Report) {
-    let Report { backlogged_weight, standing_weight, .. } = *report;
-    *report = Report { backlogged_weight, standing_weight, ..Report::default() };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reports_add_up_until_the_exchange() {
-        let first = Report { sent: 5, backlogged_weight: 3, standing_weight: 2, service: 7, passing_weight: 4, passing_bytes: 1 };
-        let mut sum = Report::default();
-        add(&mut sum, first);
-        add(&mut sum, Report { sent: 10, backlogged_weight: 1, standing_weight: 1, service: 70, passing_weight: 2, passing_bytes: 10 });
-        assert_eq!(sum, Report { sent: 15, backlogged_weight: 1, standing_weight: 1, service: 77, passing_weight: 4, passing_bytes: 11 });
-        begin(&mut sum);
-        assert_eq!(sum, Report { backlogged_weight: 1, standing_weight: 1, ..Report::default() });
-    }
+    use tidegate_core::units::Overhead;
 
     #[test]
     fn the_first_worker_that_finds_an_exchange_due_makes_it() {
         let at = |microseconds| Time::ZERO + Duration::from_microseconds(microseconds);
-        let rates = Rates::new(Time::ZERO, Rate::new(1_000_000_000).unwrap(), 2, Duration::from_microseconds(150), 1500).unwrap();
-        let mut meter = WorkerMeter::new(tidegate_core::units::Overhead::None, &[0], &[1]);
+        let workers = Workers::of_link(2, Duration::from_microseconds(150), &[1], &[0]);
+        let rate = Rate::new(1_000_000_000).unwrap();
+        let (rates, _) = Rates::new(Time::ZERO, &workers, rate, 1500).unwrap();
+        let granted = |worker: usize| rates.granted[worker].load(Ordering::Relaxed);
+        let mut meter = WorkerMeter::new(Overhead::None, rate, &workers);
         assert_eq!(rates.report(at(50), 0, &mut meter, false), Some(at(150)));
-        assert_eq!((rates.granted(0), rates.granted(1)), (500_000_000, 500_000_000));
+        assert_eq!((granted(0), granted(1)), (500_000_000, 500_000_000));
         assert_eq!(rates.report(at(160), 1, &mut meter, false), Some(at(310)));
         // What nothing used is credit for one interval.
-        assert!(rates.granted(0) == rates.granted(1) && rates.granted(0) > 900_000_000, "{}", rates.granted(0));
+        assert!(granted(0) == granted(1) && granted(0) > 900_000_000, "{}", granted(0));
         assert_eq!(rates.report(at(161), 0, &mut meter, false), Some(at(310)));
     }
 }

@@ -2,20 +2,23 @@
 
 use super::policy::shared;
 use super::raw::ping;
-use super::topology::{Place, Topology, eventually};
+use super::topology::{Bridge, Place, Topology, eventually};
 use super::{Carried, HOST2, HOST2_V4, between, patient};
 use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
+use tidegate_core::exchange::{Above, SpanningNode, Workers};
 use tidegate_core::port::PortSetup;
-use tidegate_core::units::Duration as PortDuration;
-use tidegate_live::{ControlError, LiveConfig, LiveError, Workers};
+use tidegate_core::registry::{AnyScheduler, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, LeafSpec, NodeSpec};
+use tidegate_core::shaper::ShapingContract;
+use tidegate_core::units::{Duration as PortDuration, Rate};
+use tidegate_live::{ControlError, LiveConfig, LiveError};
 
 /// Classes by port, "three" on the first worker, the others on the second.
 fn two(setup: &PortSetup) -> Option<Workers> {
-    let exchange_every = PortDuration::from_microseconds(150);
-    let members: Vec<u32> = (0..setup.classifier.flows() as u32).collect();
-    Some(Workers { count: 2, exchange_every, members, worker_of: vec![0, 1, 1], weights: vec![3, 1, 1] })
+    debug_assert_eq!(setup.classifier.flows(), 3);
+    Some(Workers::of_link(2, PortDuration::from_microseconds(150), &[3, 1, 1], &[0, 1, 1]))
 }
 
 fn of_two(config: LiveConfig) -> LiveConfig {
@@ -23,19 +26,25 @@ fn of_two(config: LiveConfig) -> LiveConfig {
     config.with_workers(workers)
 }
 
-#[test]
-fn tcp_classes_on_two_workers_share_three_to_one() {
-    let rate = 100_000_000;
-    let topology = Topology::new();
-    let bridge = topology.bridge(of_two(patient(shared(rate, "drr", 5203, 5201))));
+/// What TCP connections in two classes carry at this rate on the wire.
+fn carried_by_two_classes<O>(rate: u64, topology: &Topology, bridge: &Bridge<O>) -> Carried {
     let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
     thread::sleep(Duration::from_millis(300));
     let client =
         |port| topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 20 --congestion cubic --parallel 4"));
     let clients = [5203, 5201].map(client);
     thread::sleep(Duration::from_millis(1300));
-    let carried = Carried::at(rate, 0.03, 3, &topology, &bridge);
+    let carried = Carried::at(rate, 0.03, 3, topology, bridge);
     drop(clients);
+    carried
+}
+
+#[test]
+fn tcp_classes_on_two_workers_share_three_to_one() {
+    let rate = 100_000_000;
+    let topology = Topology::new();
+    let bridge = topology.bridge(of_two(patient(shared(rate, "drr", 5203, 5201))));
+    let carried = carried_by_two_classes(rate, &topology, &bridge);
     let outcome = bridge.finish();
     let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
     println!("{ratio:.3} to 1; {:?}", outcome.directions[0].counters);
@@ -44,6 +53,34 @@ fn tcp_classes_on_two_workers_share_three_to_one() {
     let counters = &outcome.directions[0].counters;
     assert!(counters.passed_on.packets > 100, "four connections of each class come on both workers: {counters:?}");
     assert_eq!(counters.in_rings.packets, 0, "{counters:?}");
+}
+
+/// A group with a contract of 60 % of the link is on both workers: "three" on the first, "one" on the second.
+fn group_of_two(setup: PortSetup) -> LiveConfig {
+    let (rate, longest) = (setup.rate, setup.overhead.wire_length(setup.longest_frame));
+    let cap = Rate::new(rate.bits_per_second() * 6 / 10).expect("a rate in range");
+    let cap = ShapingContract { tolerance: PortDuration::from_milliseconds(5), ..ShapingContract::new(cap, 20 * longest, longest) };
+    let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+    let node = |above, shape| NodeSpec { shape, ..NodeSpec::new(above, SchedulerKind::DeficitRoundRobin, rate, weight(1)) };
+    let leaf = |parent, own| LeafSpec { parent, parameters: weight(own), shape: None };
+    let (nodes, leaves) = ([node(None, None), node(Some(0), Some(cap))], [leaf(1, 3), leaf(1, 1), leaf(0, 1)]);
+    let scheduler = AnyScheduler::tree(longest, (2, |index: usize| nodes[index]), (3, |index: usize| leaves[index])).expect("a tree");
+    let mut workers = two(&setup).expect("two workers");
+    workers.nodes.push(SpanningNode { above: 0, node: 1, weight: 1, shape: Some(cap) });
+    workers.parts[..2].iter_mut().for_each(|part| part.above = Above::Spanning(1));
+    patient(PortSetup { scheduler, ..setup }).with_workers([Some(workers.clone()), Some(workers)])
+}
+
+#[test]
+fn tcp_classes_of_a_group_on_two_workers_share_its_contract_three_to_one() {
+    let rate = 100_000_000;
+    let topology = Topology::new();
+    let bridge = topology.bridge(group_of_two(shared(rate, "drr", 5203, 5201)));
+    let carried = carried_by_two_classes(rate * 6 / 10, &topology, &bridge);
+    let outcome = bridge.finish();
+    let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
+    println!("{ratio:.3} to 1; {:?}", outcome.directions[0].counters);
+    assert!((ratio / 3.0 - 1.0).abs() < 0.15, "{ratio:.3} to 1 instead of 3 to 1");
 }
 
 #[test]

@@ -1,26 +1,29 @@
 //! Divides a policy among workers, or says why it cannot be divided.
 
-use super::Policy;
-use super::workers::WorkerPlan;
+use super::{Group, Policy};
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyTable;
+use crate::tree::Member;
 use crate::units::{print_duration, print_rate};
 use crate::value::Block;
-use tidegate_core::exchange::{Exchange, ExchangeError, assign};
+use tidegate_core::exchange::{Above, ExchangeError, Part, SpanningNode, Workers, assign};
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::scheduler::FlowParameters;
+use tidegate_core::shaper::{Bucket, ShapingContract};
+use tidegate_core::units::Duration;
 
 /// How often the rates of workers are set anew, unless the file says so.
 const USUAL_EXCHANGE: Duration = Duration::from_microseconds(150);
 
-impl Policy {
-    /// The member of each flow of the port's classifier, under a plan of this policy.
-    pub fn members_of_flows(&self, plan: &WorkerPlan) -> Vec<u32> {
-        self.classifier().classes_of_flows().iter().map(|&class| plan.member_of[class as usize]).collect()
-    }
+/// A group spans workers if its part of the link is at least the part of one worker divided by this.
+const LEAST_PART: f64 = 4.0;
 
+/// What parts of the link are counted in when they are given to workers.
+const WHOLE_LINK: f64 = (1u64 << 40) as f64;
+
+impl Policy {
     /// The workers that its table asks for. `None` for one, or if it reports an error.
-    pub(super) fn divided(&self, table: &Block<PolicyTable>, findings: &mut Vec<Diagnostic>) -> Option<WorkerPlan> {
+    pub(super) fn divided(&self, table: &Block<PolicyTable>, findings: &mut Vec<Diagnostic>) -> Option<Workers> {
         let at = match &table.workers {
             Some(at) if at.value.0 > 1 => at,
             _ => {
@@ -40,17 +43,15 @@ impl Policy {
             findings.push(finding.help(help));
             return None;
         }
-        let groups = self.groups.iter().filter(|group| group.parent.is_none()).map(|group| &group.parameters);
-        let classes = self.classes.iter().filter(|class| class.parent.is_none()).map(|class| &*class.parameters);
-        let weights: Vec<u32> = groups.chain(classes).map(|parameters| parameters.weight.unwrap_or(1)).collect();
-        if weights.len() < count as usize {
-            let problem = format!("{count} workers, and {} classes and groups directly below the link", weights.len());
-            findings.push(at.error(problem).help("a class or group belongs to one worker: lower `workers`"));
+        let exchange_every = table.exchange_every.as_ref().map_or(USUAL_EXCHANGE, |at| at.value);
+        let workers = Division::of(self, count).run(exchange_every);
+        let members = workers.parts.iter().filter(|part| matches!(part.above, Above::Spanning(_))).count();
+        if members < count as usize {
+            let problem = format!("{count} workers, and {members} classes and groups to divide among them");
+            findings.push(at.error(problem).help("a class belongs to one worker: lower `workers`"));
             return None;
         }
-        let exchange_every = table.exchange_every.as_ref().map_or(USUAL_EXCHANGE, |at| at.value);
-        let longest = self.overhead.wire_length(self.longest_frame);
-        if let Err(error) = Exchange::new(Time::ZERO, self.rate, count as usize, exchange_every, longest) {
+        if let Err(error) = workers.check(self.rate, self.classifier().flows()) {
             findings.push(match (error, &table.exchange_every) {
                 (ExchangeError::Interval(_), Some(every)) => every
                     .error(format!("workers cannot exchange their rates every {}", print_duration(exchange_every)))
@@ -61,26 +62,119 @@ impl Policy {
             });
             return None;
         }
-        let worker_of = assign(&weights, count);
-        Some(WorkerPlan { count, exchange_every, member_of: members(self), worker_of, weights })
+        Some(workers)
     }
 }
 
-/// The member of each class: itself, or the group directly below the link.
-fn members(policy: &Policy) -> Vec<u32> {
-    let mut next = 0;
-    let mut number = || {
-        next += 1;
-        next - 1
-    };
-    let of_groups: Vec<Option<u32>> = policy.groups.iter().map(|group| group.parent.is_none().then(&mut number)).collect();
-    let top = |mut group: usize| {
-        while let Some(above) = policy.groups[group].parent {
-            group = above;
+/// The work of [`Policy::divided`].
+struct Division<'a> {
+    policy: &'a Policy,
+    count: u32,
+    /// Below the link, and below each group in turn.
+    children: Vec<Vec<Member>>,
+    nodes: Vec<SpanningNode>,
+    parts: Vec<Part>,
+    /// By class.
+    part_of: Vec<u32>,
+    /// What each worker has so far of the link.
+    loads: Vec<u64>,
+}
+
+impl Division<'_> {
+    fn of(policy: &Policy, count: u32) -> Division<'_> {
+        let mut children = vec![Vec::new(); policy.groups.len() + 1];
+        let slot = |parent: Option<usize>| parent.map_or(0, |group| group + 1);
+        policy.groups.iter().enumerate().for_each(|(index, group)| children[slot(group.parent)].push(Member::Group(index)));
+        policy.classes.iter().enumerate().for_each(|(index, class)| children[slot(class.parent)].push(Member::Class(index)));
+        let (part_of, loads) = (vec![0; policy.classes.len()], vec![0; count as usize]);
+        Division { policy, count, children, nodes: Vec::new(), parts: Vec::new(), part_of, loads }
+    }
+
+    fn run(mut self, exchange_every: Duration) -> Workers {
+        // The spanning nodes in the order of the scheduler's tree, whose number, group and part of the link are known.
+        let mut open = vec![(SpanningNode::LINK, None, 1.0)];
+        let mut next = 0;
+        while let Some(&(node, group, part)) = open.get(next) {
+            self.nodes.push(node);
+            let children = std::mem::take(&mut self.children[group.map_or(0, |group: usize| group + 1)]);
+            let whole: u64 = children.iter().map(|&child| u64::from(self.weight(child))).sum();
+            let part_of = |weight: u32| part * f64::from(weight) / whole.max(1) as f64;
+            let mut members = Vec::with_capacity(children.len());
+            for child in children {
+                let weight = self.weight(child);
+                match child {
+                    Member::Group(group) if self.spans(group, part_of(weight)) => {
+                        let shape = self.policy.groups[group].shape;
+                        open.push((SpanningNode { above: next, node: self.number(group), weight, shape }, Some(group), part_of(weight)));
+                    }
+                    member => members.push((member, weight)),
+                }
+            }
+            let weights: Vec<u32> = members.iter().map(|&(_, weight)| weight).collect();
+            for (&(member, weight), worker) in members.iter().zip(assign(&weights, &self.loads)) {
+                self.loads[worker as usize] += (part_of(weight) * WHOLE_LINK) as u64;
+                self.add(member, Above::Spanning(next), worker);
+            }
+            next += 1;
         }
-        of_groups[group].unwrap_or(0)
-    };
-    policy.classes.iter().map(|class| class.parent.map_or_else(&mut number, top)).collect()
+        let Division { count, nodes, parts, part_of, policy, .. } = self;
+        let part_of = policy.classifier().classes_of_flows().iter().map(|&class| part_of[class as usize]).collect();
+        Workers { count, exchange_every, nodes, parts, part_of }
+    }
+
+    /// Gives a member and all that is below it to a worker.
+    fn add(&mut self, member: Member, above: Above, worker: u32) {
+        let number = self.parts.len();
+        let most = self.shape(member).map(|shape| shape.rate);
+        self.parts.push(Part { above, worker, weight: self.weight(member), most });
+        match member {
+            Member::Class(class) => self.part_of[class] = number as u32,
+            Member::Group(group) => {
+                for child in std::mem::take(&mut self.children[group + 1]) {
+                    self.add(child, Above::Part(number), worker);
+                }
+            }
+        }
+    }
+
+    fn parameters(&self, member: Member) -> &FlowParameters {
+        match member {
+            Member::Group(group) => &self.policy.groups[group].parameters,
+            Member::Class(class) => &self.policy.classes[class].parameters,
+        }
+    }
+
+    fn weight(&self, member: Member) -> u32 {
+        self.parameters(member).weight.unwrap_or(1)
+    }
+
+    fn shape(&self, member: Member) -> Option<ShapingContract> {
+        match member {
+            Member::Group(group) => self.policy.groups[group].shape,
+            Member::Class(class) => self.policy.classes[class].shape,
+        }
+    }
+
+    /// True if a group that has this part of the link, below a node that spans workers, does so too.
+    fn spans(&self, group: usize, part: f64) -> bool {
+        let Group { scheduler, shape, .. } = &self.policy.groups[group];
+        // A contract of two buckets cannot be kept by several ports.
+        let is_simple = |shape: &ShapingContract| shape.peak.is_none() && shape.bucket == Bucket::Single;
+        let can_share = shape.as_ref().is_none_or(|shape| is_simple(shape) && Workers::can_share(shape.rate, self.count));
+        shares_bytes(*scheduler) && can_share && part * f64::from(self.count) * LEAST_PART > 1.0 - 1e-9 && self.classes_below(group) > 1
+    }
+
+    /// The number of classes below a group.
+    fn classes_below(&self, group: usize) -> usize {
+        let below = |child: &Member| if let Member::Group(group) = child { self.classes_below(*group) } else { 1 };
+        self.children[group + 1].iter().map(below).sum()
+    }
+
+    /// The number of a group's node in the tree of the scheduler.
+    fn number(&self, group: usize) -> usize {
+        let is_group = |member: &Option<Member>| matches!(member, Some(Member::Group(other)) if *other == group);
+        self.policy.parts.members.iter().position(is_group).unwrap_or(0)
+    }
 }
 
 /// True if it divides bytes by weight, as the exchange does.
@@ -91,8 +185,6 @@ fn shares_bytes(kind: SchedulerKind) -> bool {
 
 /// Why a policy has one worker, and what would be right.
 fn obstacle(policy: &Policy) -> Option<(String, String)> {
-    let shaped = policy.groups.iter().filter(|group| group.shape.is_some()).map(|group| &group.name);
-    let mut shaped = shaped.chain(policy.classes.iter().filter(|class| class.shape.is_some()).map(|class| &class.name));
     if policy.adapter.is_some() {
         Some(("workers send frames, and this policy sends cells".to_owned(), "remove `workers`, or `cells`".to_owned()))
     } else if !shares_bytes(policy.scheduler) {
@@ -106,11 +198,6 @@ fn obstacle(policy: &Policy) -> Option<(String, String)> {
         ))
     } else if policy.link.rates.is_some() {
         Some(("several workers share one rate, and that of the link varies".to_owned(), "remove `workers`, or `rates`".to_owned()))
-    } else if let Some(name) = shaped.next() {
-        Some((
-            format!("`{name}` is shaped: a worker that waits for it would be granted a rate that it does not use"),
-            "remove `workers`, or `shape`".to_owned(),
-        ))
     } else {
         let places = policy.classes.iter().find(|class| class.places)?;
         Some((format!("the places of class `{}` are members of the link each", places.name), "remove `workers`, or `calls`".to_owned()))

@@ -1,38 +1,41 @@
-//! Which worker of a policy has which classes.
+//! What a division of a policy among workers says.
 
-use tidegate_core::units::Duration;
+use super::Policy;
+use tidegate_core::exchange::{Above, Workers};
 
 /// Why nothing is guaranteed at a port of several workers.
 pub(crate) const UNPROVEN: &str = "several workers share the link, at rates that follow what they report";
 
-/// The workers of a policy. A member is a class or a group directly below the link, and belongs to one worker with all that is below it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WorkerPlan {
-    /// The number of workers, from 2.
-    pub count: u32,
-    /// How often their rates are set anew.
-    pub exchange_every: Duration,
-    /// By class: its member.
-    pub member_of: Vec<u32>,
-    /// By member: its worker.
-    pub worker_of: Vec<u32>,
-    /// By member: its weight.
-    pub weights: Vec<u32>,
+impl Policy {
+    /// The worker that has a class, if the policy has several.
+    pub fn worker_of_class(&self, class: usize) -> Option<u32> {
+        let first = self.classifier().classes().get(class)?.first_flow;
+        Some(self.workers.as_ref()?.worker_of(first.index()))
+    }
+
+    /// The groups that span workers, in the order of the tree.
+    pub(crate) fn spanning_groups<'a>(&'a self, workers: &'a Workers) -> impl Iterator<Item = &'a str> {
+        let groups = workers.nodes.iter().skip(1).filter_map(|node| match self.parts.members[node.node] {
+            Some(crate::tree::Member::Group(group)) => Some(group),
+            _ => None,
+        });
+        groups.map(|group| self.groups[group].name.as_str())
+    }
 }
 
-impl WorkerPlan {
-    /// The worker of a class.
-    pub fn worker_of_class(&self, class: usize) -> u32 {
-        self.worker_of[self.member_of[class] as usize]
+/// The part of the link that each worker has when everything waits and no contract binds, from 0 to 1.
+pub(crate) fn parts(workers: &Workers) -> Vec<f64> {
+    let members = || workers.parts.iter().filter_map(|part| if let Above::Spanning(node) = part.above { Some((node, part)) } else { None });
+    let mut weights = vec![0u64; workers.nodes.len()];
+    members().for_each(|(node, part)| weights[node] += u64::from(part.weight));
+    workers.nodes.iter().skip(1).for_each(|node| weights[node.above] += u64::from(node.weight));
+    let mut shares = vec![1.0; workers.nodes.len()];
+    for (number, node) in workers.nodes.iter().enumerate().skip(1) {
+        shares[number] = shares[node.above] * f64::from(node.weight) / weights[node.above].max(1) as f64;
     }
-
-    /// The part of the weights that each worker has, from 0 to 1.
-    pub(crate) fn parts(&self) -> Vec<f64> {
-        let whole: u64 = self.weights.iter().copied().map(u64::from).sum();
-        let part = |worker: u32| {
-            let own = self.weights.iter().zip(&self.worker_of).filter(|(_, of)| **of == worker);
-            own.map(|(&weight, _)| u64::from(weight)).sum::<u64>() as f64 / whole.max(1) as f64
-        };
-        (0..self.count).map(part).collect()
+    let mut parts = vec![0.0; workers.count as usize];
+    for (node, part) in members() {
+        parts[part.worker as usize] += shares[node] * f64::from(part.weight) / weights[node].max(1) as f64;
     }
+    parts
 }

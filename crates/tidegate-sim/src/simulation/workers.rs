@@ -5,10 +5,10 @@
 
 use super::flows::PortWatch;
 use super::packet::{InTransit, PacketMeta};
-use crate::network::{Link, Workers};
+use crate::network::Link;
 use crate::time::NEVER;
 use tidegate_core::classifier::FlowKey;
-use tidegate_core::exchange::{Exchange, Report, WorkerMeter};
+use tidegate_core::exchange::{Exchange, Limits, Report, WorkerMeter};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet};
 use tidegate_core::port::{Counters, Next, Port, PortSetup, Transmission, Volume};
@@ -35,6 +35,7 @@ pub(super) struct WorkersPort {
 struct Worker {
     port: Port<PacketMeta>,
     meter: WorkerMeter,
+    limits: Limits,
     rate: Rate,
     under_way: Option<EndedTransmission>,
     /// When the transmission under way ends, or when the port wants to be asked again.
@@ -53,24 +54,28 @@ pub(super) struct EndedTransmission {
 impl WorkersPort {
     /// The port of a link that has been checked; `None` if one worker has all of it.
     pub(super) fn of(link: &Link, seed: u64) -> Option<WorkersPort> {
-        let Workers { count, exchange_every, members, worker_of, weights } = link.workers.as_ref()?;
-        let overhead = link.port.overhead;
+        let plan = link.workers.as_ref()?;
+        let (rate, overhead) = (link.port.rate, link.port.overhead);
         let longest = overhead.wire_length(link.port.longest_frame);
-        let exchange = Exchange::new(Time::ZERO, link.port.rate, *count as usize, *exchange_every, longest).ok()?;
+        let exchange = Exchange::new(Time::ZERO, plan, rate, longest).ok()?;
         let mut seeds = SplitMix64::new(seed);
-        let worker = |&rate: &Rate| {
+        let meter = WorkerMeter::new(overhead, rate, plan);
+        let worker = |number: usize| {
             let mut port = Port::new(Time::ZERO, PortSetup { seed: seeds.next_word(), ..link.port.clone() });
+            let rate = exchange.granted(number)[0];
             port.change_link_rate(Time::ZERO, rate);
-            Worker { port, meter: WorkerMeter::new(overhead, members, weights), rate, under_way: None, wake: NEVER }
+            let limits = Limits::new(&exchange, plan, number);
+            limits.begin(Time::ZERO, &mut port);
+            Worker { port, meter: meter.clone(), limits, rate, under_way: None, wake: NEVER }
         };
         Some(WorkersPort {
-            workers: exchange.granted().iter().map(worker).collect(),
+            workers: (0..plan.count as usize).map(worker).collect(),
+            worker_of: (0..plan.part_of.len()).map(|flow| plan.worker_of(flow)).collect(),
+            reports: Vec::with_capacity(plan.count as usize * plan.nodes.len()),
+            interval: plan.exchange_every.picoseconds(),
+            next_exchange: plan.exchange_every.picoseconds(),
+            link: rate.time_per_byte(),
             exchange,
-            worker_of: members.iter().map(|&member| worker_of[member as usize]).collect(),
-            reports: Vec::with_capacity(*count as usize),
-            interval: exchange_every.picoseconds(),
-            next_exchange: exchange_every.picoseconds(),
-            link: link.port.rate.time_per_byte(),
             overhead,
             carried: 0,
             carried_before: 0,
@@ -116,16 +121,23 @@ impl WorkersPort {
         }
         self.next_exchange += self.interval;
         self.reports.clear();
-        self.reports.extend(self.workers.iter_mut().map(|worker| worker.meter.take_report()));
-        let granted = self.exchange.exchange(Time::from_picoseconds(now), &self.reports);
-        for (worker, &rate) in self.workers.iter_mut().zip(granted) {
-            worker.port.change_link_rate(Time::from_picoseconds(now), rate);
+        self.workers.iter_mut().for_each(|worker| self.reports.extend(worker.meter.take_reports()));
+        let at = Time::from_picoseconds(now);
+        self.exchange.exchange(at, &self.reports);
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            let granted = self.exchange.granted(number);
+            self.exchange.levels().enumerate().for_each(|(node, level)| worker.meter.set_level(node, level));
+            if !worker.limits.follow(at, &mut worker.port, granted.iter().copied()) {
+                continue;
+            }
             if worker.under_way.is_some() {
                 // What is left of the transmission takes that much less or more time, as in the port.
                 let left = u128::from(worker.wake - now) * u128::from(worker.rate.bits_per_second());
-                worker.wake = now + left.div_ceil(u128::from(rate.bits_per_second())) as u64;
+                worker.wake = now + left.div_ceil(u128::from(granted[0].bits_per_second())) as u64;
+            } else if worker.port.occupancy().packets() > 0 {
+                worker.wake = now;
             }
-            worker.rate = rate;
+            worker.rate = granted[0];
         }
     }
 

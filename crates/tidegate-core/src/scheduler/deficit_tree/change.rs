@@ -57,7 +57,20 @@ impl DeficitTree {
         if is_known { self.change_member(now, node, parameters, shape) } else { Err(HierarchyError::Parent(Member::Node(node))) }
     }
 
-    /// The same for a leaf. One that is not in the tree comes below the root.
+    /// The contract of all packets below a node is this from now on, as [`Hierarchy::limit_node`](crate::scheduler::Hierarchy::limit_node) says.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn limit_node(&mut self, now: Time, node: usize, shape: &ShapingContract) -> Result<(), HierarchyError> {
+        if node >= self.nodes.len() {
+            return Err(HierarchyError::Parent(Member::Node(node)));
+        }
+        let allowance = Allowance::at(now, Some(shape)).map_err(|error| HierarchyError::Shape(Member::Node(node), error))?;
+        self.change_contract(now, node, allowance, true);
+        Ok(())
+    }
+
+    /// The same as [`DeficitTree::change_node`] for a leaf. One that is not in the tree comes below the root.
     pub(super) fn change_leaf(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
         let member = self.leaf(flow);
         let changed = if self.plan.place.get(member).is_none_or(|&place| place == VACANT) {
@@ -90,26 +103,31 @@ impl DeficitTree {
         shape: Option<&ShapingContract>,
     ) -> Result<(), HierarchyError> {
         let name = tree_member(self.nodes.len(), member);
-        let mut allowance = Allowance::at(now, shape).map_err(|error| HierarchyError::Shape(name, error))?;
+        let allowance = Allowance::at(now, shape).map_err(|error| HierarchyError::Shape(name, error))?;
         if member != ROOT {
             let weight = self.weight(self.members[member].parent as usize, member, parameters)?;
             if weight != self.members[member].weight {
                 self.set_weight(member, weight);
             }
         }
+        self.change_contract(now, member, allowance, shape.is_some());
+        Ok(())
+    }
+
+    /// A member keeps this contract from now on, or none, with the tokens that it has.
+    fn change_contract(&mut self, now: Time, member: usize, mut allowance: Allowance, is_shaped: bool) {
         let release = |tree: &DeficitTree| tree.allowance_of(member).map_or(now, |allowance| allowance.release());
         let before = release(self);
         if let Some(old) = self.allowance_of(member) {
             allowance.adopt(now, &old);
         }
-        self.keep_contract(member, &allowance, shape.is_some());
+        self.keep_contract(member, &allowance, is_shaped);
         // As a tree that takes over sees it: those that are due already keep the order in which they became so.
         let due = release(self);
         if self.members[member].waits && due != before {
             self.stop_waiting(member);
             self.wait(member, due);
         }
-        Ok(())
     }
 
     /// The weight in these parameters of a member below `node`.

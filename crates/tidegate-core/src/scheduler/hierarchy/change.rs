@@ -57,6 +57,19 @@ impl<S: Scheduler> Hierarchy<S> {
         self.change_member(now, node, parameters, shape)
     }
 
+    /// The contract of all packets below a node is this from now on, whose parameters stay. An error changes nothing.
+    ///
+    /// # Errors
+    /// [`HierarchyError`] if there is no such node, or for a contract that is wrong.
+    pub fn limit_node(&mut self, now: Time, node: usize, shape: &ShapingContract) -> Result<(), HierarchyError> {
+        if node >= self.nodes.len() {
+            return Err(HierarchyError::Parent(Member::Node(node)));
+        }
+        let allowance = Allowance::at(now, Some(shape)).map_err(|error| HierarchyError::Shape(Member::Node(node), error))?;
+        self.change_contract(now, node, allowance, true);
+        Ok(())
+    }
+
     /// The same for a leaf. One that is not in the tree comes below the root.
     pub(super) fn change_leaf(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
         let member = self.leaf(flow);
@@ -87,24 +100,30 @@ impl<S: Scheduler> Hierarchy<S> {
         parameters: &FlowParameters,
         shape: Option<&ShapingContract>,
     ) -> Result<(), HierarchyError> {
-        let mut allowance = Allowance::at(now, shape).map_err(|error| HierarchyError::Shape(self.name(member), error))?;
-        let child = self.members[member];
+        let allowance = Allowance::at(now, shape).map_err(|error| HierarchyError::Shape(self.name(member), error))?;
         if member != ROOT {
+            let child = self.members[member];
             self.change_below(now, child.parent as usize, child.place, parameters)?;
         }
+        self.change_contract(now, member, allowance, shape.is_some());
+        Ok(())
+    }
+
+    /// A member keeps this contract from now on, or none, with the tokens that it has.
+    fn change_contract(&mut self, now: Time, member: usize, mut allowance: Allowance, is_shaped: bool) {
+        let child = self.members[member];
         let mut release = now;
         if child.allowance != UNSHAPED {
             let old = &self.allowances[child.allowance as usize];
             release = old.release();
             allowance.adopt(now, old);
         }
-        self.keep_contract(member, allowance, shape.is_some());
+        self.keep_contract(member, allowance, is_shaped);
         let is_held_by_contract = child.waits && self.nodes.get(member).is_none_or(|node| !node.scheduler_waits);
         if is_held_by_contract && allowance.release() != release {
             self.stop_waiting(member);
             self.wait(member, allowance.release());
         }
-        Ok(())
     }
 
     /// Changes the parameters of a child for the scheduler of its node.

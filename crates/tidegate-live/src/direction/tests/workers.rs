@@ -1,8 +1,12 @@
 //! Several workers with frames in memory, polled at instants that the tests choose.
 
 use super::*;
-use crate::workers::{self, Workers};
+use crate::workers;
 use tidegate_core::classifier::{PortRange, Rule};
+use tidegate_core::exchange::{Above, SpanningNode, Workers};
+use tidegate_core::registry::AnyScheduler;
+use tidegate_core::scheduler::{LeafSpec, NodeSpec};
+use tidegate_core::shaper::ShapingContract;
 
 /// Keeps the class and the number of every frame.
 #[derive(Default)]
@@ -48,23 +52,20 @@ fn shared(weights: &[u32], scheduler: SchedulerKind, packets: u32) -> PortSetup 
 }
 
 fn plan(weights: &[u32], worker_of: &[u32]) -> Workers {
-    Workers {
-        count: worker_of.iter().max().unwrap() + 1,
-        exchange_every: Duration::from_microseconds(150),
-        members: (0..weights.len() as u32).collect(),
-        worker_of: worker_of.to_vec(),
-        weights: weights.to_vec(),
-    }
+    Workers::of_link(worker_of.iter().max().unwrap() + 1, Duration::from_microseconds(150), weights, worker_of)
 }
 
 fn team(weights: &[u32], worker_of: &[u32], packets: u32) -> Vec<Member> {
-    let (setup, plan) = (shared(weights, SchedulerKind::DeficitRoundRobin, packets), plan(weights, worker_of));
-    let workers = workers::open(Time::ZERO, &plan, &setup, "a -> b").unwrap();
+    team_of(&shared(weights, SchedulerKind::DeficitRoundRobin, packets), &plan(weights, worker_of), packets)
+}
+
+fn team_of(setup: &PortSetup, plan: &Workers, packets: u32) -> Vec<Member> {
+    let workers = workers::open(Time::ZERO, plan, setup, "a -> b").unwrap();
     let member = |worker: workers::Worker| {
         let options = direction_options(packets + 2000);
         let pool = FramePool::new(packets + 2000, LONGEST_FRAME).unwrap();
         let mut direction = Direction::new(Time::ZERO, setup.clone(), options, Arrivals::default(), Kept::default(), [true; 2], pool, ());
-        direction.work(worker, workers::meter(&plan, &setup));
+        direction.work(Time::ZERO, worker, workers::meter(plan, setup));
         direction
     };
     workers.into_iter().map(member).collect()
@@ -104,11 +105,9 @@ fn finished(team: Vec<Member>, now: Time) -> DirectionReport<()> {
     workers::joined(reports, Rate::new(RATE).unwrap()).unwrap()
 }
 
-#[test]
-fn packets_go_to_the_worker_of_their_class_and_workers_share_the_link_by_weight() {
-    // Eight of ten classes are on the first worker. All frames come to the second.
-    let (weights, worker_of) = ([1, 2, 3, 1, 1, 1, 1, 1, 1, 2], [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
-    let mut team = team(&weights, &worker_of, 400);
+/// Keeps ten classes backlogged for half a second. All frames come to the second worker. Returns the bytes of each class after the first 50 ms, and the
+/// instant at the end.
+fn carried(team: &mut [Member], worker_of: &[u32; 10]) -> (Vec<u64>, Time) {
     let mut now = Time::ZERO;
     let (mut numbers, mut start) = ([0u16; 10], [0u64; 10]);
     let sent = |team: &[Member]| -> Vec<u64> {
@@ -124,20 +123,30 @@ fn packets_go_to_the_worker_of_their_class_and_workers_share_the_link_by_weight(
                 team[1].receiver.frames.push_back(datagram(class as u8, 0, numbers[class], 1200));
                 numbers[class] += 1;
                 if team[1].receiver.frames.len() > 30 {
-                    step(&mut team, now, true);
+                    step(team, now, true);
                 }
             }
         }
-        step(&mut team, now, true);
+        step(team, now, true);
         if round == 2500 {
-            start.copy_from_slice(&sent(&team));
+            start.copy_from_slice(&sent(team));
         }
         now += Duration::from_microseconds(20);
     }
-    let bytes: Vec<u64> = sent(&team).iter().zip(start).map(|(end, start)| end - start).collect();
-    let link = RATE / 8 * 450 / 1000 * 1200 / 1224;
+    (sent(team).iter().zip(start).map(|(end, start)| end - start).collect(), now)
+}
+
+/// What the link carries in 450 ms.
+const CARRIED: u64 = RATE / 8 * 450 / 1000 * 1200 / 1224;
+
+#[test]
+fn packets_go_to_the_worker_of_their_class_and_workers_share_the_link_by_weight() {
+    // Eight of ten classes are on the first worker.
+    let (weights, worker_of) = ([1, 2, 3, 1, 1, 1, 1, 1, 1, 2], [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+    let mut team = team(&weights, &worker_of, 400);
+    let (bytes, now) = carried(&mut team, &worker_of);
     let all: u64 = bytes.iter().sum();
-    assert!(all.abs_diff(link) < link / 200, "{all} of {link} bytes");
+    assert!(all.abs_diff(CARRIED) < CARRIED / 200, "{all} of {CARRIED} bytes");
     for (class, (&bytes, &weight)) in bytes.iter().zip(&weights).enumerate() {
         let fair = all * u64::from(weight) / 14;
         assert!(bytes.abs_diff(fair) < fair / 200 + 5 * 1224, "class {class}: {bytes} of {fair} bytes");
@@ -158,6 +167,37 @@ fn packets_go_to_the_worker_of_their_class_and_workers_share_the_link_by_weight(
     assert!(passed_on.packets > 1000 && report.counters.in_rings == Volume::default());
     let busy = report.busy as f64 / 0.5e12;
     assert!((0.985..=1.005).contains(&busy), "the link was busy for {busy} of the time");
+}
+
+#[test]
+fn a_group_on_both_workers_keeps_its_contract_and_divides_it_by_weight() {
+    // Seven of the eight classes of the group are on the first worker. The last two classes share what the group leaves of the link.
+    let (weights, worker_of) = ([1, 2, 3, 1, 1, 1, 1, 1, 1, 2], [0, 0, 0, 0, 0, 0, 0, 1, 1, 0]);
+    let (rate, longest) = (Rate::new(RATE).unwrap(), LONGEST_FRAME + 24);
+    let cap = ShapingContract {
+        tolerance: Duration::from_milliseconds(5),
+        ..ShapingContract::new(Rate::new(RATE * 6 / 10).unwrap(), 4 * longest, longest)
+    };
+    let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+    let node = |above: Option<usize>, shape| NodeSpec { shape, ..NodeSpec::new(above, SchedulerKind::DeficitRoundRobin, rate, weight(9)) };
+    let above = |class: usize| usize::from(class < 8);
+    let leaf = |class: usize| LeafSpec { parent: above(class), parameters: weight(weights[class]), shape: None };
+    let nodes = [node(None, None), node(Some(0), Some(cap))];
+    let scheduler = AnyScheduler::tree(longest, (2, |index: usize| nodes[index]), (10, leaf)).unwrap();
+    let setup = PortSetup { scheduler, ..shared(&weights, SchedulerKind::DeficitRoundRobin, 400) };
+    let mut plan = plan(&weights, &worker_of);
+    plan.nodes.push(SpanningNode { above: 0, node: 1, weight: 9, shape: Some(cap) });
+    (0..8).for_each(|class| plan.parts[class].above = Above::Spanning(1));
+    let mut team = team_of(&setup, &plan, 400);
+    let (bytes, now) = carried(&mut team, &worker_of);
+    let all: u64 = bytes.iter().sum();
+    assert!(all.abs_diff(CARRIED) < CARRIED / 200, "{all} of {CARRIED} bytes");
+    for (class, (&bytes, &weight)) in bytes.iter().zip(&weights).enumerate() {
+        let (part, weights) = if class < 8 { (6, 11) } else { (4, 3) };
+        let fair = CARRIED * part / 10 * u64::from(weight) / weights;
+        assert!(bytes.abs_diff(fair) < fair / 200 + 5 * 1224, "class {class}: {bytes} of {fair} bytes");
+    }
+    assert_eq!(finished(team, now).counters.check(), Ok(()));
 }
 
 #[test]
