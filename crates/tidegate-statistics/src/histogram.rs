@@ -3,13 +3,16 @@
 //! **Law.** A quantile is at least the true one, and at most 1/128 (0.8 %) and one nanosecond above it; 1/32 (3 %) in a coarse histogram. Mean and
 //! maximum are exact. One made by [`Buckets::coarse`] has an eighth of the buckets, and errs by eight times as much. With a constant part, such as the propagation of a path, the 1/128 is of the rest.
 //!
-//! **State.** A value is counted in units of 1024 ps; each power of two is divided into 128 buckets, or 32. Memory covers the range from the least
-//! to the greatest value: 1 kB per power of two, or 256 bytes. It starts at 128 bytes and is at most twice what is needed.
+//! **State.** A value is counted in units of 1024 ps; each power of two is divided into 128 buckets, or 32. The first buckets that are hit are
+//! listed: 4 bytes each, in at most twice the memory needed. From then on memory covers the range from the least to the greatest value: 512 bytes per
+//! power of two, or 128 bytes, and at most twice what is needed; the double once a bucket has counted more than 2^32 values.
 //!
-//! **Cost.** One leading-zeros count and one increment.
+//! **Cost.** One leading-zeros count and one increment; before that, while buckets are listed, a binary search.
 
-/// Buckets that are allocated at a time.
-const BLOCK: usize = 16;
+use counts::Counts;
+
+mod counts;
+
 /// Bits of picoseconds below the unit.
 const UNIT: u32 = 10;
 /// By how many powers of two the buckets of a coarse histogram are wider.
@@ -36,9 +39,7 @@ pub type CoarseHistogram = Buckets<5>;
 /// Durations counted in buckets, 2^`FINE` for each power of two.
 #[derive(Clone, Debug, Default)]
 pub struct Buckets<const FINE: u32> {
-    /// The bucket that `counts` starts with: a multiple of [`BLOCK`].
-    base: usize,
-    counts: Vec<u64>,
+    counts: Counts,
     sum: u128,
     maximum: u64,
     /// The part common to all durations. Buckets, sum and maximum count the rest.
@@ -92,12 +93,7 @@ impl<const FINE: u32> Buckets<FINE> {
     pub fn record_times(&mut self, value: u64, times: u64) {
         debug_assert!(value >= self.constant, "{value} is below the constant part, {}", self.constant);
         let value = value.saturating_sub(self.constant);
-        let bucket = bucket_of(self.fine(), value);
-        let index = bucket.wrapping_sub(self.base);
-        if index >= self.counts.len() {
-            self.widen(bucket);
-        }
-        self.counts[bucket - self.base] += times;
+        self.counts.add(bucket_of(self.fine(), value), times);
         self.sum += u128::from(value) * u128::from(times);
         self.maximum = self.maximum.max(value);
     }
@@ -115,10 +111,10 @@ impl<const FINE: u32> Buckets<FINE> {
         }
         let same = (self.constant, self.coarser) == (other.constant, other.coarser);
         assert!(same, "durations above the same constant, in buckets of the same width, are merged");
-        for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let bucket = other.base + index;
-            self.widen(bucket);
-            self.counts[bucket - self.base] += count;
+        if self.is_empty() {
+            self.counts = other.counts.clone();
+        } else {
+            other.buckets().for_each(|(bucket, count)| self.counts.add(bucket, count));
         }
         self.sum += other.sum;
         self.maximum = self.maximum.max(other.maximum);
@@ -126,7 +122,7 @@ impl<const FINE: u32> Buckets<FINE> {
 
     /// The number of durations.
     pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        self.buckets().map(|(_, count)| count).sum()
     }
 
     fn is_empty(&self) -> bool {
@@ -188,24 +184,7 @@ impl<const FINE: u32> Buckets<FINE> {
 
     /// The buckets that were hit, in order, each with its count.
     fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| (self.base + index, *count))
-    }
-
-    /// Makes room for `bucket`, and doubles the memory on that side.
-    #[cold]
-    fn widen(&mut self, bucket: usize) {
-        let first = bucket / BLOCK * BLOCK;
-        if self.counts.is_empty() {
-            self.base = first;
-        }
-        let length = self.counts.len();
-        if first < self.base {
-            let base = first.min(self.base.saturating_sub(length));
-            self.counts.splice(0..0, std::iter::repeat_n(0, self.base - base));
-            self.base = base;
-        } else if first + BLOCK > self.base + length {
-            self.counts.resize((first + BLOCK - self.base).max(2 * length), 0);
-        }
+        self.counts.iter()
     }
 }
 
