@@ -21,41 +21,55 @@ pub const DEFAULT_SEED: u64 = 1;
 /// assert_ne!(drawn, elsewhere.uniform());
 /// ```
 #[derive(Debug)]
-pub struct Stream(ChaCha8Rng);
+pub struct Stream {
+    seed: u64,
+    replication: u32,
+    number: u64,
+    /// Made by the first draw: most components of a large network never draw, and its state has some 300 bytes.
+    generator: Option<Box<ChaCha8Rng>>,
+}
 
 impl Stream {
     /// The stream of `component` in `replication` of the experiment with `seed`.
     pub fn new(seed: u64, replication: u32, component: &str) -> Stream {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        key[8..12].copy_from_slice(&replication.to_le_bytes());
-        let mut generator = ChaCha8Rng::from_seed(key);
-        generator.set_stream(stream_number(component));
-        Stream(generator)
+        Stream { seed, replication, number: stream_number(component), generator: None }
+    }
+
+    #[inline]
+    fn generator(&mut self) -> &mut ChaCha8Rng {
+        let Stream { seed, replication, number, ref mut generator } = *self;
+        generator.get_or_insert_with(|| {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&seed.to_le_bytes());
+            key[8..12].copy_from_slice(&replication.to_le_bytes());
+            let mut generator = Box::new(ChaCha8Rng::from_seed(key));
+            generator.set_stream(number);
+            generator
+        })
     }
 
     /// Uniform on [0, 1), a multiple of 2^-53.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        self.0.random()
+        self.generator().random()
     }
 
     /// Exponential with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        Exp1.sample(&mut self.0)
+        Exp1.sample(self.generator())
     }
 
     /// Normal with mean 0 and standard deviation 1.
     #[inline]
     pub fn normal(&mut self) -> f64 {
-        StandardNormal.sample(&mut self.0)
+        StandardNormal.sample(self.generator())
     }
 
     /// Uniform on the whole numbers below `end`; 0 if `end` is 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        if end == 0 { 0 } else { self.0.random_range(0..end) }
+        if end == 0 { 0 } else { self.generator().random_range(0..end) }
     }
 }
 
