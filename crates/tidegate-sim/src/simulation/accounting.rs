@@ -22,7 +22,7 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
             return Err(SimulationError::Unbalanced { replication, link: link.name.clone(), figures: Box::new(figures) });
         }
         accounted += held_or_lost(state);
-        plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet.length));
+        plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet().length));
     }
     if let Some((link, held, waits)) = plane.pauses.as_ref().and_then(|pauses| pauses.miscounted(&plane.links)) {
         let [emitted, accounted] = [held, waits].map(|bytes| Volume { packets: 0, bytes });
@@ -30,7 +30,7 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
         return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
     }
     let late = plane.late_links.iter().flat_map(|(_, flying)| plane.flights.on(*flying));
-    late.for_each(|in_flight| accounted.add(in_flight.packet.length));
+    late.for_each(|in_flight| accounted.add(in_flight.packet().length));
     let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
     check_connections(plane, connections, network).map_err(not_conserved)?;
     let (meters, reverse) = (&plane.flows.meters, &plane.flows.reverse_path.meters);

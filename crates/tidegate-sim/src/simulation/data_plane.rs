@@ -65,11 +65,12 @@ impl<'a> DataPlane<'a> {
             None => (list, &mut self.links[list].flying),
             Some(late) => (self.late_links[late].0 as usize, &mut self.late_links[late].1),
         };
-        let Some((InFlight { packet, .. }, next)) = self.flights.pop(flying) else {
+        let Some((in_flight, next)) = self.flights.pop(flying) else {
             self.agenda.set_link_end(list, NEVER);
             return None;
         };
-        self.agenda.set_link_end(list, next.map_or(NEVER, |next| next.arrives));
+        self.agenda.set_link_end(list, next.map_or(NEVER, InFlight::arrives));
+        let packet = in_flight.packet();
         let hop = self.hop(packet.meta.cursor);
         if hop.comes_as_cells {
             self.arrive_as_cells(now, self.links[link].rest.pace, packet);
@@ -95,7 +96,8 @@ impl<'a> DataPlane<'a> {
         let LinkState { port, rest, .. } = &mut self.links[link];
         let port = match port {
             LinkPort::Fifo(port) => {
-                if packet.meta.is_ecn_capable() && packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above) {
+                let may_mark = rest.mark_above < u64::MAX && packet.meta.is_ecn_capable();
+                if may_mark && packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above) {
                     rest.meter.ce_marked(self.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
                 }
                 let queue = self.flows.routes.queue(hop, packet.meta.ecn(), packet.length);
@@ -456,7 +458,7 @@ impl<'a> DataPlane<'a> {
         if flying.is_empty() {
             self.agenda.set_link_end(list, arrives);
         }
-        self.flights.push(flying, InFlight { arrives, packet });
+        self.flights.push(flying, InFlight::new(arrives, packet));
     }
 
     /// The same for a packet that the link does not lose.
@@ -469,7 +471,7 @@ impl<'a> DataPlane<'a> {
             if self.links[link].flying.is_empty() {
                 self.agenda.set_link_end(link, arrives);
             }
-            self.flights.push(&mut self.links[link].flying, InFlight { arrives, packet });
+            self.flights.push(&mut self.links[link].flying, InFlight::new(arrives, packet));
         } else if arrives < self.end {
             self.deliver(arrives, hop.flow, &packet);
         } else {

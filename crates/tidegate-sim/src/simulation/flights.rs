@@ -24,6 +24,7 @@ impl Flying {
 }
 
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 struct Slot<T> {
     item: T,
     /// The next on the link; of a free slot, the next free one.

@@ -119,10 +119,40 @@ impl InTransit {
     }
 }
 
-/// A packet on a link.
+/// A packet on a link, in 28 bytes: with the place of the next it has half a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
 pub(super) struct InFlight {
+    arrives: u64,
+    meta: PacketMeta,
+    /// The colour is in the two highest bits.
+    length_and_colour: u32,
+}
+
+/// Bits of a packet's length in [`InFlight`]; nothing transmits longer packets.
+const LENGTH_BITS: u32 = 30;
+
+impl InFlight {
+    #[inline]
+    pub(super) fn new(arrives: u64, packet: InTransit) -> InFlight {
+        let InTransit { meta, length, colour } = packet;
+        debug_assert!(length >> LENGTH_BITS == 0, "a packet of {length} bytes");
+        InFlight { arrives, meta, length_and_colour: (colour as u32) << LENGTH_BITS | length }
+    }
+
     /// When it reaches the far end.
-    pub arrives: u64,
-    pub packet: InTransit,
+    #[inline]
+    pub(super) fn arrives(&self) -> u64 {
+        self.arrives
+    }
+
+    #[inline]
+    pub(super) fn packet(&self) -> InTransit {
+        let colour = match self.length_and_colour >> LENGTH_BITS {
+            0 => Colour::Green,
+            1 => Colour::Yellow,
+            _ => Colour::Red,
+        };
+        InTransit { meta: self.meta, length: self.length_and_colour & ((1 << LENGTH_BITS) - 1), colour }
+    }
 }
