@@ -68,7 +68,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
     sum.drops = drops(name, &dropped);
     run.ports.push(sum);
     let occupancy: (Vec<f64>, Vec<f64>) = recorder.occupancy().points().into_iter().unzip();
-    run.series.push(Series { kind: SeriesKind::Occupancy, name: name.into(), times_s: occupancy.0, values: occupancy.1 });
+    run.series.push(Series { kind: SeriesKind::Occupancy, name: name.into(), times_s: occupancy.0.into(), values: occupancy.1 });
     for reason in DropReason::ALL.iter().copied().filter(|&reason| dropped[reason as usize].packets > 0) {
         let label = if prefix { format!("{name} / {reason}") } else { reason.to_string() };
         run.series.push(series(SeriesKind::Drops, &label, recorder.drops(reason), 1.0));
@@ -145,6 +145,7 @@ fn delay_summary(delays: &Delays) -> Option<DelaySummary> {
 /// A time line as a rate per second, each bin at its end as the report expects, times `scale`.
 fn series(kind: SeriesKind, name: &str, line: &Timeline, scale: f64) -> Series {
     let width = line.width_seconds();
-    let (times_s, values) = line.points().into_iter().map(|(start, sum)| (start + width, sum * scale / width)).unzip();
-    Series { kind, name: name.into(), times_s, values }
+    let (times_s, values): (Vec<f64>, Vec<f64>) =
+        line.points().into_iter().map(|(start, sum)| (start + width, sum * scale / width)).unzip();
+    Series { kind, name: name.into(), times_s: times_s.into(), values }
 }

@@ -22,7 +22,7 @@ use tidegate_scenario::promise::Measured;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_scenario::{PolicyChange, Scenario, Simulation, Variant};
-use tidegate_sim::{CompletionSink, Control, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
+use tidegate_sim::{CompletionSink, Control, Experiment, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
 
 /// What `tidegate run` takes.
 #[derive(Args)]
@@ -67,8 +67,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         places.output("--completions", path)?;
     }
     let of_one = trace.map(|_| ("--trace", "a trace")).or(completions.map(|_| ("--completions", "a table of connections")));
-    if let (Some((option, what)), [(first, _), (second, _), ..]) = (of_one, &simulations[..]) {
-        let names = (&first.name, &second.name);
+    if let (Some((option, what)), [first, second, ..]) = (of_one, &simulations[..]) {
+        let names = (&first.variant.name, &second.variant.name);
         return Err(Failure::BadInput(format!(
             "error: {option}: {what} is of one variant; choose it, such as --variant \"{}\" or \"{}\"",
             names.0, names.1
@@ -110,13 +110,20 @@ pub fn simulate(
     Ok(report)
 }
 
+/// A variant, what it simulates, and the experiment that the command asks for.
+struct Simulated<'s> {
+    variant: &'s Variant,
+    simulation: &'s Simulation,
+    experiment: Experiment,
+}
+
 /// What the variants simulate.
 fn simulations_of<'s>(
     scenario: &Scenario,
     variants: &[&'s Variant],
     seed: Option<u64>,
     replications: Option<u32>,
-) -> Result<Vec<(&'s Variant, Simulation)>, Failure> {
+) -> Result<Vec<Simulated<'s>>, Failure> {
     let mut simulations = Vec::new();
     for &variant in variants {
         let Some(simulation) = &variant.simulation else {
@@ -126,10 +133,10 @@ fn simulations_of<'s>(
                 scenario.source
             )));
         };
-        let mut simulation = simulation.clone();
-        simulation.experiment.seed = seed.unwrap_or(simulation.experiment.seed);
-        simulation.experiment.replications = replications.unwrap_or(simulation.experiment.replications);
-        simulations.push((variant, simulation));
+        let mut experiment = simulation.experiment;
+        experiment.seed = seed.unwrap_or(experiment.seed);
+        experiment.replications = replications.unwrap_or(experiment.replications);
+        simulations.push(Simulated { variant, simulation, experiment });
     }
     Ok(simulations)
 }
@@ -144,7 +151,7 @@ struct Files<'a> {
 /// Simulates the variants one after the other.
 fn report_of(
     scenario: &Scenario,
-    simulations: &[(&Variant, Simulation)],
+    simulations: &[Simulated<'_>],
     progress: &(dyn Fn(f64) + Sync),
     cancel: Option<&AtomicBool>,
     files: Files<'_>,
@@ -153,18 +160,18 @@ fn report_of(
     report.notes.extend(scenario.description.clone());
     report.notes.extend(scenario.capture_notes());
     report.captures = scenario.accounts.iter().map(|(name, account)| capture_result(name, account)).collect();
-    for note in simulations.iter().flat_map(|(variant, simulation)| colour_notes(variant, simulation)) {
+    for note in simulations.iter().flat_map(|one| colour_notes(one.variant, one.simulation)) {
         if !report.notes.contains(&note) {
             report.notes.push(note);
         }
     }
-    let first = &simulations[0].1.experiment;
+    let first = &simulations[0].experiment;
     report.seed = Some(first.seed);
     report.replications = first.replications;
     report.duration_s = first.duration.picoseconds() as f64 / 1e12;
     report.warm_up_s = first.warm_up.picoseconds() as f64 / 1e12;
 
-    for (number, (variant, simulation)) in simulations.iter().enumerate() {
+    for (number, &Simulated { variant, simulation, ref experiment }) in simulations.iter().enumerate() {
         let at = |done: f64| progress((number as f64 + done) / simulations.len() as f64);
         let control = Control { progress: Some(&at), ..Control::default() };
         // Before the simulation, which it knows nothing of.
@@ -177,30 +184,31 @@ fn report_of(
         // One of the two files at most: a file of workloads has no trace.
         let failed = trace.as_ref().map(|trace| &trace.has_failed).or(completions.as_ref().map(|file| &file.has_failed));
         let control = Control { tracer, completions: sink, cancel: failed.or(cancel), ..control };
-        let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, &simulation.experiment, &control);
+        let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, experiment, &control);
         // A trace that cannot be written ends the simulation, and says why.
         report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
         report.notes.extend(completions.map(CompletionFile::finish).transpose()?);
-        let outcome = outcome.map_err(|error| match error {
+        let mut outcome = outcome.map_err(|error| match error {
             SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
             error => Failure::Defect(error.to_string()),
         })?;
         let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         report.notes.extend(disturbance_notes(&simulation.network, &outcome, variant_name));
-        let mut run = run_of(&variant.name, &outcome);
+        let changed = changes::simulated_results(&variant.changes, &outcome);
+        let mut promises = flow_promises(simulation, &outcome);
+        promises.extend(class_promises(variant, simulation, &outcome));
+        let mut run = run_of(&variant.name, &mut outcome);
+        (run.changes, run.promises) = (changed, promises);
         for (link, port) in run.ports.iter_mut().enumerate() {
             let changes = variant.changes.iter().flat_map(|change| &change.ports).filter(|(of, _)| of.0 == link);
             let first = &variant.policies[simulation.policy_of_link[link]];
             add_aqms(port, iter::once(first).chain(changes.map(|(_, policy)| policy)));
         }
-        run.changes = changes::simulated_results(&variant.changes, &outcome);
         if let Some(proof) = &proof {
             proven::compare(&mut run, &simulation.groups, proof, &outcome);
             proven::compare_classes(&mut run, &proof.delays_of_classes(variant), &outcome);
         }
-        run.promises = flow_promises(simulation, &outcome);
-        run.promises.extend(class_promises(variant, simulation, &outcome));
         report.runs.push(run);
     }
     Ok(report)

@@ -1,5 +1,6 @@
 //! From the outcome of a simulation to the run that a report shows: flows end to end, ports with their classes.
 
+use std::sync::Arc;
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::admission::{Offer, Shortage};
 use tidegate_core::packet::DropReason;
@@ -18,38 +19,40 @@ use tidegate_sim::statistics::{
 use tidegate_sim::{FailureOutcome, FailureStatistics, FlowOutcome, Outcome, PortOutcome};
 use tidegate_statistics::Histogram;
 
-/// The run called `name` with everything the outcome holds; promises are for the caller to judge.
-pub fn run_of(name: &str, outcome: &Outcome) -> Run {
+/// The run called `name` with everything the outcome holds; promises are for the caller to judge. Of a large network each figure is kept once: the
+/// series, the delays of flows and what each replication measured are moved out of the outcome.
+pub fn run_of(name: &str, outcome: &mut Outcome) -> Run {
     let mut run = Run::new(name);
-    let times = outcome.sample_times_s();
-    for flow in &outcome.flows {
-        run.flows.push(flow_result(flow, outcome));
-        if !flow.throughput_over_time_bps.is_empty() {
-            run.series.push(series(SeriesKind::Throughput, &flow.name, &times, &flow.throughput_over_time_bps));
-        }
-        if let Some(tcp) = flow.tcp.as_ref().filter(|tcp| !tcp.cwnd_over_time_bytes.is_empty()) {
-            run.series.push(series(SeriesKind::Cwnd, &flow.name, &times, &tcp.cwnd_over_time_bytes));
-        }
-        if let Some(delay) = &flow.delay {
-            run.distributions.extend(tails(&flow.name, delay.histogram.tail(), delay.jitter.tail()));
-        }
-    }
+    let times: Arc<[f64]> = outcome.sample_times_s().into();
+    let series = |kind, name: &str, values: &mut Vec<f64>| {
+        let values = std::mem::take(values);
+        (!values.is_empty()).then(|| Series { kind, name: name.into(), times_s: times.clone(), values })
+    };
     run.tcp_fairness = outcome.tcp_fairness().as_ref().map(estimate);
     run.calls = outcome.calls.iter().map(|calls| call_result(calls, outcome)).collect();
     run.failures = outcome.failures.iter().map(failure_result).collect();
     run.workloads = outcome.workloads.iter().map(workload_result).collect();
     run.replications = replication_rows(outcome);
-    for port in &outcome.ports {
+    let Outcome { flows, ports, replications, .. } = outcome;
+    replications.clear();
+    for flow in flows {
+        run.flows.push(flow_result(flow, ports));
+        run.series.extend(series(SeriesKind::Throughput, &flow.name, &mut flow.throughput_over_time_bps));
+        let windows = flow.tcp.as_mut().map(|tcp| &mut tcp.cwnd_over_time_bytes);
+        run.series.extend(windows.and_then(|windows| series(SeriesKind::Cwnd, &flow.name, windows)));
+        if let Some(delay) = flow.delay.take() {
+            run.distributions.extend(tails(&flow.name, delay.histogram.tail(), delay.jitter.tail()));
+        }
+    }
+    for port in ports {
         run.ports.push(port_result(port));
-        if !port.occupancy_over_time_bytes.is_empty() {
-            run.series.push(series(SeriesKind::Occupancy, &port.name, &times, &port.occupancy_over_time_bytes));
-        }
-        for class in port.classes.iter().filter(|class| !class.occupancy_over_time_bytes.is_empty()) {
+        run.series.extend(series(SeriesKind::Occupancy, &port.name, &mut port.occupancy_over_time_bytes));
+        for class in &mut port.classes {
             let name = format!("{} / {}", port.name, class.name);
-            run.series.push(series(SeriesKind::Occupancy, &name, &times, &class.occupancy_over_time_bytes));
+            run.series.extend(series(SeriesKind::Occupancy, &name, &mut class.occupancy_over_time_bytes));
         }
-        for (reason, values) in &port.drops_over_time {
-            run.series.push(series(SeriesKind::Drops, &format!("{} / {reason}", port.name), &times, values));
+        for (reason, values) in &mut port.drops_over_time {
+            run.series.extend(series(SeriesKind::Drops, &format!("{} / {reason}", port.name), values));
         }
     }
     run
@@ -135,10 +138,10 @@ fn port_row(replication: u32, name: &str, port: &PortStatistics, span: f64) -> R
 }
 
 /// The flow's class is that of its bottleneck: the slowest of the ports that have classes worth naming, the first among equals.
-fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
+fn flow_result(flow: &FlowOutcome, ports: &[PortOutcome]) -> FlowResult {
     // What finds no path is lost at the first link of the first one.
     let first = flow.classes.first().filter(|_| flow.unrouted.packets > 0).map(|(link, _)| link);
-    let named = flow.classes.iter().map(|&(link, class)| (&outcome.ports[link.0], class));
+    let named = flow.classes.iter().map(|&(link, class)| (&ports[link.0], class));
     let named = named.filter(|(port, _)| port.classes.len() > 1).min_by_key(|(port, _)| port.rate_bps);
     FlowResult {
         name: flow.name.clone(),
@@ -151,9 +154,9 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
         drops: flow
             .drops
             .iter()
-            .map(|(link, reason, lost)| DropCount::new(&outcome.ports[link.0].name, reason.name(), volume(*lost)))
-            .chain(flow.lost_on_links.iter().map(|(link, lost)| DropCount::new(&outcome.ports[link.0].name, "lost-on-link", volume(*lost))))
-            .chain(first.map(|link| DropCount::new(&outcome.ports[link.0].name, "no-path", volume(flow.unrouted))))
+            .map(|(link, reason, lost)| DropCount::new(&ports[link.0].name, reason.name(), volume(*lost)))
+            .chain(flow.lost_on_links.iter().map(|(link, lost)| DropCount::new(&ports[link.0].name, "lost-on-link", volume(*lost))))
+            .chain(first.map(|link| DropCount::new(&ports[link.0].name, "no-path", volume(flow.unrouted))))
             .collect(),
         throughput_bps: estimate(&flow.throughput_bps),
         loss: estimate(&flow.loss),
@@ -341,8 +344,4 @@ pub fn drops(port: &str, dropped: &Dropped) -> Vec<DropCount> {
 /// A volume as results have it.
 pub fn volume(volume: Volume) -> tidegate_report::Volume {
     tidegate_report::Volume::new(volume.packets, volume.bytes)
-}
-
-fn series(kind: SeriesKind, name: &str, times_s: &[f64], values: &[f64]) -> Series {
-    Series { kind, name: name.into(), times_s: times_s.to_vec(), values: values.to_vec() }
 }

@@ -325,7 +325,7 @@ impl Study {
                 let at = |part: f64| progress((before as f64 + part * f64::from(batch)) / parts);
                 let control = Control { first_replication: done, progress: Some(&at), ..*control };
                 let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
-                let outcome = match tidegate_sim::run_with_changes(&simulation.network, &changes, &experiment, &control) {
+                let mut outcome = match tidegate_sim::run_with_changes(&simulation.network, &changes, &experiment, &control) {
                     Ok(outcome) => outcome,
                     Err(SimulationError::Cancelled) => return Ok(()),
                     Err(SimulationError::Refused(problem)) => {
@@ -333,7 +333,7 @@ impl Study {
                     }
                     Err(error) => return Err(Failure::Defect(error.to_string())),
                 };
-                let mut rows = run_of(&variant.name, &outcome).replications;
+                let mut rows = run_of(&variant.name, &mut outcome).replications;
                 rows.iter_mut().for_each(|row| row.replication += done);
                 run.replications.extend(rows);
             }

@@ -12,6 +12,7 @@ use crate::failure::FailureResult;
 use crate::queue_management::{AqmResult, SojournSummary};
 use crate::workload::WorkloadResult;
 use serde::Serialize;
+use std::sync::Arc;
 
 pub use crate::volume::Volume;
 
@@ -502,8 +503,8 @@ pub struct Series {
     pub kind: SeriesKind,
     /// Flow, port, "port / class" or reason.
     pub name: String,
-    /// Seconds since the start of the run, never decreasing.
-    pub times_s: Vec<f64>,
+    /// Seconds since the start of the run, never decreasing. The series of one run mostly share them.
+    pub times_s: Arc<[f64]>,
     /// As many as there are times, in the kind's unit.
     pub values: Vec<f64>,
 }

@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn columns_must_match_and_be_in_order() {
         let message = refused(|report| {
-            report.runs[0].series[0].times_s.pop();
+            report.runs[0].series[0].values.pop();
         });
         assert!(message.contains("equally many"), "{message}");
         let message = refused(|report| report.runs[0].distributions[0].values_s.reverse());
