@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod contest;
+mod fabric;
 pub mod router;
 pub mod simulation;
 mod table;
@@ -35,9 +36,16 @@ pub struct Options {
     /// The numbers of flows
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 1_024, 65_536, 1_048_576], value_parser = clap::value_parser!(u32).range(1..))]
     flows: Vec<u32>,
-    /// Only this operation, or all those of this name before the slash; "calls" alone for set-up and release of calls in the simulator
+    /// Only this operation, or all those of this name before the slash; "calls" alone for set-up and release of calls in the simulator, "fabric" alone for
+    /// a large network there
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// With fabric: the ports of each switch of the fat tree; 4 for a quick try
+    #[arg(long, value_name = "K", default_value_t = 16)]
+    ports: u32,
+    /// With fabric: the folder `sim` of a built htsim, to be measured too
+    #[arg(long, value_name = "FOLDER")]
+    htsim: Option<PathBuf>,
 }
 
 fn last_core() -> u32 {
@@ -57,6 +65,8 @@ const MOST_TRANSITION_CLASSES: u32 = 65_536;
 
 /// What measures calls in the simulator; it has no peer and is asked for by name.
 const CALLS: &str = "calls";
+/// What measures a large network in the simulator; it is asked for by name, too.
+const FABRIC: &str = "fabric";
 
 /// Measures the CPU time of calls in the simulator.
 fn calls(is_json: bool) -> Result<(), Failure> {
@@ -89,13 +99,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.only == [CALLS] {
         return calls(options.json);
     }
+    if options.only == [FABRIC] {
+        return fabric::run(options.ports, options.htsim.as_deref(), options.json);
+    }
     let programs = build(options)?;
     let operations = output(Command::new(&programs.ours).arg("list"))?;
     let of_group = |group| operations.lines().filter_map(move |line| line.strip_prefix(group)).map(str::trim);
     let is_meant = |name: &str, only: &str| name == only || name.split('/').next() == Some(only);
     for only in &options.only {
         if !GROUPS.into_iter().flat_map(of_group).any(|name| is_meant(name, only)) {
-            let names: Vec<&str> = GROUPS.into_iter().flat_map(of_group).chain([CALLS]).collect();
+            let names: Vec<&str> = GROUPS.into_iter().flat_map(of_group).chain([CALLS, FABRIC]).collect();
             return Err(Failure::Usage(format!("no operation is called \"{only}\"; there are {}", names.join(", "))));
         }
     }

@@ -7,7 +7,7 @@ use crate::cargo::{cargo, output, root, target_directory};
 use crate::failure::Failure;
 use clap::Parser;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Seconds simulated.
@@ -16,7 +16,8 @@ const SECONDS: u32 = 20;
 const SEEDS: u64 = 10;
 /// Ticks per second in which the kernel counts.
 const TICKS: f64 = 100.0;
-const MODULES: &[&str] = &["core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge"];
+const MODULES: &[&str] =
+    &["core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge", "nix-vector-routing"];
 const INSTALL: &str = "apt-get install build-essential pkg-config libns3-dev";
 
 /// What `cargo xtask bench-simulation` is told.
@@ -48,8 +49,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let &Options { json: is_json, rounds, ref connections } = options;
     output(cargo().args(["build", "--quiet", "--release", "--package", "tidegate-sim", "--example", "scenario_a"]))?;
     let target = target_directory()?;
-    let (ours, peer) = (target.join("release/examples/scenario_a"), target.join("peers/dumbbell"));
-    compile_peer(&peer)?;
+    let (ours, peer) = (target.join("release/examples/scenario_a"), compile_ns3("dumbbell", &target.join("peers"))?);
     let version = output(Command::new("pkg-config").args(["--modversion", "ns3-core"]))?;
     let build = format!("ns-3 {} as packaged by Debian", version.trim());
     let mut rows = Vec::new();
@@ -75,15 +75,19 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn compile_peer(program: &Path) -> Result<(), Failure> {
+/// Compiles a program of `benches/peers/` that uses ns-3 into a folder.
+///
+/// # Errors
+/// [`Failure::Environment`] without a C++ compiler or ns-3.
+pub(super) fn compile_ns3(name: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let missing = || Failure::Environment(format!("a C++ compiler or ns-3 is missing; {INSTALL}"));
-    if let Some(folder) = program.parent() {
-        std::fs::create_dir_all(folder).map_err(Failure::cannot("make", &folder))?;
-    }
+    output(Command::new("pkg-config").args(["--modversion", "ns3-core"])).map_err(|_| missing())?;
+    std::fs::create_dir_all(folder).map_err(Failure::cannot("make", &folder))?;
+    let program = folder.join(name);
     let mut command = Command::new("c++");
-    command.arg("-O3").arg(root().join("benches/peers/dumbbell.cc")).arg("-o").arg(program);
+    command.arg("-O3").arg(root().join("benches/peers").join(format!("{name}.cc"))).arg("-o").arg(&program);
     command.args(MODULES.iter().map(|module| format!("-lns3-{module}")));
-    if command.status().map_err(|_| missing())?.success() { Ok(()) } else { Err(missing()) }
+    if command.status().map_err(|_| missing())?.success() { Ok(program) } else { Err(missing()) }
 }
 
 /// Runs a program and reads what it prints: one line for each of its runs.
@@ -101,7 +105,7 @@ fn timed(program: &Path, arguments: [u64; 3], read: fn(&str) -> Option<[f64; 3]>
 }
 
 /// User and system time of the children that have ended, in seconds.
-fn cpu_of_children() -> Result<f64, Failure> {
+pub(super) fn cpu_of_children() -> Result<f64, Failure> {
     let lacking = || Failure::Environment("/proc/self/stat, which tells CPU time on Linux, cannot be read".to_owned());
     let text = std::fs::read_to_string("/proc/self/stat").map_err(|_| lacking())?;
     // What follows the name in brackets begins with field 3; 16 and 17 are wanted.

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod dumbbell;
+pub mod fat_tree;
 pub mod speed;
 
 use tidegate_core::buffer::BufferParameters;
