@@ -4,7 +4,7 @@ use super::data_plane::DataPlane;
 use super::flights::Flying;
 use super::flows::PortWatch;
 use super::link::{LinkPort, LinkState, PortKind};
-use super::packet::{InFlight, InTransit};
+use super::packet::InTransit;
 use crate::time::NEVER;
 use crate::trace::Step;
 use tidegate_core::packet::DropReason;
@@ -38,7 +38,8 @@ impl DataPlane<'_> {
     }
 
     fn lose_flying(&mut self, now: u64, link: usize, list: usize, flying: &mut Flying, failure: usize) {
-        while let Some((InFlight { packet, .. }, _)) = self.flights.pop(flying) {
+        while let Some((in_flight, _)) = self.flights.pop(flying) {
+            let packet = in_flight.packet();
             let InTransit { meta, length, .. } = packet;
             if self.flows.tracing.is_some() {
                 self.flows.trace_on_link(now, Step::Lost, Some(link), &packet);
