@@ -393,7 +393,8 @@ fn connections_of_workloads_are_shown_by_size_and_listed() {
     assert!(fs::metadata(&list).unwrap().len() > 1000);
     let without = refused(2, &["run", "scenarios/mm1-validation.toml", "--completions", &list]);
     assert!(without.contains("has no [[workload]]") || without.contains("of one variant"), "{without}");
-    let trace = [&one[..4], &["--variant", "8 senders", "--trace", &folder.path("t.parquet")]].concat();
+    let steps = folder.path("t.parquet");
+    let trace = [&one[..4], &["--variant", "8 senders", "--trace", &steps]].concat();
     let refusal = refused(2, &trace);
     assert!(refusal.contains("--completions FILE lists them"), "{refusal}");
     let bounds = expect(0, &["bounds", "scenarios/incast.toml"]);
