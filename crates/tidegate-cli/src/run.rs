@@ -13,6 +13,7 @@ use crate::queue_report::add_aqms;
 use crate::simulation_report::run_of;
 use clap::Args;
 use std::iter;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +23,7 @@ use tidegate_scenario::promise::Measured;
 use tidegate_scenario::proof::Proof;
 use tidegate_scenario::simulation::FlowGroup;
 use tidegate_scenario::{PolicyChange, Scenario, Simulation, Variant};
-use tidegate_sim::{CompletionSink, Control, Experiment, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
+use tidegate_sim::{CompletionSink, Control, Division, Experiment, FlowOutcome, Link, Network, Outcome, SimulationError, Tracer};
 
 /// What `tidegate run` takes.
 #[derive(Args)]
@@ -35,6 +36,10 @@ pub struct Arguments {
     /// The number of independent replications, instead of the file's
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     replications: Option<u32>,
+    /// The number of threads, one per core if not given. Replications use them first. If there are fewer replications, each is divided among several
+    /// threads: always if this option is given and it can be, else where the network is large enough to be done sooner
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
     /// Change a value of the file, such as policy.access.class.voice.weight=3 or simulation.duration="5 s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -77,8 +82,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let progress = Progress::new(1000, "simulating {wide_bar} {percent} %  {left}");
     let at = |done: f64| progress.at((done * 1000.0) as u64);
-    let mut report =
-        report_of(&scenario, &simulations, &at, None, Files { trace: trace.map(|path| (path, &arguments.trace)), completions })?;
+    let files = Files { trace: trace.map(|path| (path, &arguments.trace)), completions };
+    let mut report = report_of(&scenario, &simulations, (arguments.threads, &at), None, files)?;
     drop(progress);
     let excesses = proven::note_excesses(&mut report);
     let presented = destination.present(&report);
@@ -104,7 +109,7 @@ pub fn simulate(
 ) -> Result<Report, Failure> {
     let variants: Vec<&Variant> = scenario.variants.iter().collect();
     let simulations = simulations_of(scenario, &variants, seed, replications)?;
-    let mut report = report_of(scenario, &simulations, progress, Some(cancel), Files::default())?;
+    let mut report = report_of(scenario, &simulations, (None, progress), Some(cancel), Files::default())?;
     proven::note_excesses(&mut report);
     report.validate().map_err(|error| Failure::Defect(error.to_string()))?;
     Ok(report)
@@ -152,7 +157,7 @@ struct Files<'a> {
 fn report_of(
     scenario: &Scenario,
     simulations: &[Simulated<'_>],
-    progress: &(dyn Fn(f64) + Sync),
+    (threads, progress): (Option<NonZeroUsize>, &(dyn Fn(f64) + Sync)),
     cancel: Option<&AtomicBool>,
     files: Files<'_>,
 ) -> Result<Report, Failure> {
@@ -173,7 +178,9 @@ fn report_of(
 
     for (number, &Simulated { variant, simulation, ref experiment }) in simulations.iter().enumerate() {
         let at = |done: f64| progress((number as f64 + done) / simulations.len() as f64);
-        let control = Control { progress: Some(&at), ..Control::default() };
+        let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
+        let division = if threads.is_some() { Division::WherePossible } else { Division::default() };
+        let control = Control { threads, division, progress: Some(&at), ..Control::default() };
         // Before the simulation, which it knows nothing of.
         let proof = Proof::of(variant);
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
@@ -184,6 +191,12 @@ fn report_of(
         // One of the two files at most: a file of workloads has no trace.
         let failed = trace.as_ref().map(|trace| &trace.has_failed).or(completions.as_ref().map(|file| &file.has_failed));
         let control = Control { tracer, completions: sink, cancel: failed.or(cancel), ..control };
+        if threads.is_some_and(|threads| threads.get() > experiment.replications as usize) {
+            for obstacle in tidegate_sim::obstacles_to_division(&simulation.network, &changes, &control) {
+                let of_variant = variant_name.map_or_else(String::new, |name| format!(" of {name}"));
+                crate::log::line(&format!("warning: --threads: one thread simulates each replication{of_variant}: {obstacle}"));
+            }
+        }
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, experiment, &control);
         // A trace that cannot be written ends the simulation, and says why.
         report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
@@ -192,7 +205,6 @@ fn report_of(
             SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
             error => Failure::Defect(error.to_string()),
         })?;
-        let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         report.notes.extend(disturbance_notes(&simulation.network, &outcome, variant_name));
         let changed = changes::simulated_results(&variant.changes, &outcome);

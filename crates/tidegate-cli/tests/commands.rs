@@ -192,6 +192,18 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
 }
 
 #[test]
+fn the_number_of_threads_changes_no_byte_and_what_keeps_a_run_on_one_is_said() {
+    let short = ["--set", "simulation.duration=\"3 ms\"", "--set", "simulation.warm_up=\"1 ms\"", "--json"];
+    let with = |threads| tidegate(&[&["run", "scenarios/fat-tree.toml", "--threads", threads][..], &short].concat());
+    let (one, two) = (with("1"), with("2"));
+    assert_eq!((one.status.code(), two.status.code()), (Some(0), Some(0)), "{}", text(&two.stderr));
+    assert!(one.stdout == two.stdout);
+    assert!(!text(&two.stderr).contains("warning: --threads"), "{}", text(&two.stderr));
+    let undivided = tidegate(&["run", "scenarios/changing-policy.toml", "--replications", "1", "--threads", "2"]);
+    assert!(text(&undivided.stderr).contains("warning: --threads: one thread simulates each replication"), "{}", text(&undivided.stderr));
+}
+
+#[test]
 fn json_is_complete_and_on_standard_output() {
     let json = expect(0, &["run", "scenarios/quickstart.toml", "--replications", "2", "--json"]);
     for key in ["\"runs\"", "\"flows\"", "\"throughput_bps\"", "\"half_width\"", "\"promises\"", "\"utilisation\"", "\"delay\""] {

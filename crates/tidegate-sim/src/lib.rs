@@ -31,6 +31,7 @@
 //! finds its link idle starts at once; one that arrives at the same instant through a later event finds it busy.
 //!
 //! **Determinism.** The same network, experiment and seed give the same outcome, bit for bit, whatever the number of threads.
+//! That holds for replications that are [divided](Division) among several threads as well.
 //!
 //! Every source draws from a stream named after its flow, so a new flow does not change the packets of the others. A TCP connection reacts to
 //! the network: its timers use the slot of its source, and packets reach its ends by events.
@@ -101,6 +102,7 @@ mod course;
 mod fifo_port;
 mod holding;
 mod id;
+mod partition;
 mod route;
 mod run;
 mod simulation;
@@ -115,7 +117,7 @@ pub use holding::Holding;
 pub use id::{LinkId, NodeId};
 pub use network::{FlowSpec, Impairment, Link, Network, Pause};
 pub use route::reversed;
-pub use run::{Control, run, run_with_changes};
+pub use run::{Control, Division, obstacles_to_division, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
     ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FailureOutcome, FlowOutcome, Histogram, LongestDelay, Outcome, PortOutcome,

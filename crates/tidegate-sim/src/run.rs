@@ -1,10 +1,11 @@
-//! Runs the replications of an experiment, several at a time.
+//! Runs the replications of an experiment, several at a time, and each on several threads where that gains.
 
 use crate::course::{Course, NetworkChange};
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
 use crate::network::Network;
-use crate::simulation::Simulation;
+use crate::partition::Partition;
+use crate::simulation::{Simulation, run_divided};
 use crate::statistics::{Outcome, Replication};
 use crate::trace::Tracer;
 use crate::workload::CompletionSink;
@@ -15,8 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// How a simulation is watched and stopped from outside. It does not change the outcome.
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
-    /// The number of threads; `None` for one per core. There are never more than replications.
+    /// The number of threads; `None` for one per core. Replications come first: each has a thread of its own, or several if there are fewer
+    /// replications than threads. Threads that are of no use are not started.
     pub threads: Option<NonZeroUsize>,
+    /// When a replication is divided among threads that are left over.
+    pub division: Division,
     /// The replications before the first one, which were simulated already: with 5 the next has the random streams of the sixth.
     pub first_replication: u32,
     /// Called now and then with the fraction that is done, from 0 to 1 and never decreasing, by one thread at a time.
@@ -27,6 +31,67 @@ pub struct Control<'a> {
     pub tracer: Option<&'a dyn Tracer>,
     /// Sees every complete connection of workloads. Replications run one after the other then.
     pub completions: Option<&'a dyn CompletionSink>,
+}
+
+/// When one replication is simulated by several threads, each of which plays a region of the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Division {
+    /// Where it is possible, and the replication is long and busy enough to be done sooner: a thread has at least 500 packets, counted at every port, to play
+    /// in the least propagation delay between two regions, and 2 million in all.
+    #[default]
+    WhereItGains,
+    /// Wherever it is possible; see [`obstacles_to_division`].
+    WherePossible,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// The packets that a thread has to play between two meetings with the others, and in all, if a replication is divided for speed: 500 take 100 us
+/// and more, a meeting a few.
+const LEAST_PACKETS_PER_WINDOW: f64 = 500.0;
+const LEAST_PACKETS: f64 = 2e6;
+
+/// What keeps a replication of this network, which has been checked, on one thread. Empty if nothing does.
+pub fn obstacles_to_division(network: &Network, changes: &[NetworkChange], control: &Control) -> Vec<&'static str> {
+    let mut obstacles = global_state(network, changes, control);
+    if obstacles.is_empty() && Partition::of(network, 2).is_none() {
+        obstacles.push("no link with a propagation delay, without late packets, divides its traffic");
+    }
+    obstacles
+}
+
+/// What regions of a network would have to agree on at every instant.
+fn global_state(network: &Network, changes: &[NetworkChange], control: &Control) -> Vec<&'static str> {
+    let links = || network.links.iter();
+    let reasons = [
+        (!network.calls.is_empty() || links().any(|link| link.admission.is_some()), "calls are admitted for all of a path at once"),
+        (!changes.is_empty(), "policies change at an instant"),
+        (!network.workloads.is_empty(), "connections of workloads arrive in slots that all hosts share"),
+        (!network.failures.is_empty() || !network.reroutes.is_empty(), "links fail, or packets of a flow take several paths"),
+        (!network.pauses.is_empty(), "nodes pause the ports before them"),
+        (links().any(|link| link.cells || link.adapter.is_some()), "cells are played a port ahead"),
+        (control.tracer.is_some(), "a trace has the steps of all packets in their order"),
+    ];
+    reasons.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+}
+
+/// How one replication is divided among threads, if it is.
+fn partition(
+    network: &Network,
+    changes: &[NetworkChange],
+    experiment: &Experiment,
+    control: &Control,
+    threads: usize,
+) -> Option<Partition> {
+    let is_impossible = || !global_state(network, changes, control).is_empty();
+    if threads < 2 || control.division == Division::Nowhere || is_impossible() {
+        return None;
+    }
+    let partition = Partition::of(network, threads)?;
+    let packets_in = |picoseconds: u64| partition.load / partition.parts as f64 * picoseconds as f64 / 1e12;
+    let gains =
+        packets_in(partition.lookahead) >= LEAST_PACKETS_PER_WINDOW && packets_in(experiment.duration.picoseconds()) >= LEAST_PACKETS;
+    (gains || control.division == Division::WherePossible).then_some(partition)
 }
 
 /// Simulates every replication, and summarises them.
@@ -54,6 +119,8 @@ pub fn run_with_changes(
     let count = experiment.replications;
     let one_by_one = control.completions.map(|_| NonZeroUsize::MIN);
     let cores = one_by_one.or(control.threads).or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let at_once = cores.min(count as usize).max(1);
+    let partition = partition(network, changes, experiment, control, cores / at_once);
     let progress = Progress::new(control, count);
     let next = AtomicU32::new(control.first_replication);
     let end = control.first_replication.saturating_add(count);
@@ -65,8 +132,11 @@ pub fn run_with_changes(
                 return done;
             }
             let tracer = control.tracer.filter(|_| replication == 0);
-            let result = Simulation::new(network, experiment, &course, replication, tracer, control.completions)
-                .run(&mut |part| progress.at(replication, part));
+            let tick = &mut |done| progress.at(replication, done);
+            let result = match &partition {
+                Some(partition) => run_divided(network, experiment, &course, replication, partition, tick),
+                None => Simulation::new(network, experiment, &course, replication, tracer, control.completions, None).run(tick),
+            };
             if result.is_err() {
                 next.store(end, Ordering::Relaxed);
                 progress.failed.store(true, Ordering::Relaxed);
@@ -75,7 +145,7 @@ pub fn run_with_changes(
         }
     };
     let mut results = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..cores.min(count as usize)).map(|_| scope.spawn(work)).collect();
+        let helpers: Vec<_> = (1..at_once).map(|_| scope.spawn(work)).collect();
         let mut results = work();
         for helper in helpers {
             match helper.join() {

@@ -13,23 +13,27 @@
 //! | [`failures`] | links that fail and recover |
 //! | [`pauses`] | ports that can be paused, and the nodes that pause them |
 //! | [`workers`] | the port of a link that several workers share |
+//! | [`divided`] | a replication on several threads, and [`exchange`] what they tell each other |
 //! | [`tracing`] | the steps of packets, where they are traced |
 //! | [`accounting`] | the checks at the end |
 //!
 //! Nothing is allocated per packet: packets are kept in the pool of their port or in that of all links. Both grow to what they must hold, and
 //! stay.
 
+use crate::calls::CallStatistics;
 use crate::course::{Course, Happening};
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
 use crate::failure::{FailureStatistics, Reroute};
 use crate::id::LinkId;
 use crate::network::Network;
+use crate::partition::{Partition, Share, ends, has};
 use crate::random::spread_hash;
 use crate::route::slots::Paths;
 use crate::source::Source;
 use crate::statistics::flow::{FlowMeter, PathSummary};
-use crate::statistics::{PortStatistics, Replication, TcpStatistics};
+use crate::statistics::tcp::AckMeter;
+use crate::statistics::{Replication, TcpStatistics};
 use crate::time::NEVER;
 use crate::trace::Tracer;
 use crate::workload::CompletionSink;
@@ -37,13 +41,14 @@ use admitting_ports::AdmittingPorts;
 use agenda::{Agenda, Due};
 use connections::Connections;
 use data_plane::DataPlane;
+use divided::Outbox;
 use flights::Flights;
 use flows::Flows;
 use link::LinkPort;
 use pauses::Pauses;
 use signalling::Signalling;
 use sources::Sources;
-use tidegate_core::port::Switched;
+use tidegate_core::port::{Switched, Volume};
 use tracing::Tracing;
 use workloads::Workloads;
 
@@ -54,6 +59,8 @@ mod agenda;
 mod arrivals;
 mod connections;
 mod data_plane;
+mod divided;
+mod exchange;
 mod failures;
 mod flights;
 mod flows;
@@ -69,6 +76,8 @@ mod tests;
 mod tracing;
 mod workers;
 mod workloads;
+
+pub(crate) use divided::run_divided;
 
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
@@ -91,7 +100,7 @@ pub(crate) struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// A replication of an experiment; both it and the network have been checked.
+    /// A replication of an experiment, or its part; both experiment and network have been checked.
     pub(crate) fn new(
         network: &'a Network,
         experiment: &Experiment,
@@ -99,20 +108,21 @@ impl<'a> Simulation<'a> {
         replication: u32,
         tracer: Option<&'a dyn Tracer>,
         completions: Option<&'a dyn CompletionSink>,
+        share: Option<Share<'a>>,
     ) -> Simulation<'a> {
         let routes = &course.routes;
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
-        let mut sources = Sources::new(network, experiment, routes, replication);
+        let mut sources = Sources::new(network, experiment, routes, replication, share);
         let workloads = Workloads::new(network, course.reach.as_ref(), completions, experiment, replication);
-        let mut connections = Connections::new(network, experiment, routes, replication, workloads);
-        let (links, driven) = link::build(network, course, experiment, replication, tracer.is_some());
+        let mut connections = Connections::new(network, experiment, routes, replication, workloads, share);
+        let (links, driven) = link::build(network, course, experiment, replication, tracer.is_some(), share);
         let late_links = link::late_links(&links);
         let link_ends = links.len() + late_links.len();
-        let flows = (network.flows.len(), connections.all.len(), connections.slow_hosts());
+        let flows = (network.flows.len(), connections.count(), connections.slow_hosts());
         let (links_and_pauses, signals) = ((driven.len(), link_ends, network.pauses.len()), !network.calls.is_empty());
         let mut agenda = Agenda::new(links_and_pauses, flows, signals, network.workloads.len());
-        for (index, flow) in network.flows.iter().enumerate() {
+        for (index, flow) in network.flows.iter().enumerate().filter(|(_, flow)| has(share, ends(network, flow).0)) {
             agenda.set_source(index, sources.first(index, flow.start.picoseconds()));
         }
         // Calls start their sources.
@@ -121,14 +131,29 @@ impl<'a> Simulation<'a> {
         let summaries = PathSummary::of_all(network).into_iter();
         let meters = summaries.map(|summary| FlowMeter::new(summary, warm_up, sample_interval)).collect();
         let tracing = tracer.map(|tracer| Box::new(Tracing::new(tracer, network)));
-        let flows = Flows::new(Paths::new(routes), meters, connections.all.len(), sources::greedy_windows(network), tracing);
+        let flows = Flows::new(Paths::new(routes), meters, connections.count(), sources::greedy_windows(network), tracing);
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
         let failures = vec![FailureStatistics::default(); network.failures.len()];
         let pauses = course.holders.as_ref().map(|holders| Box::new(Pauses::new(network, holders)));
         let (limit, events, packet_hops) = (0, 0, 0);
-        let mut plane =
-            DataPlane { agenda, links, driven, flights, late_links, flows, end, limit, events, packet_hops, admission, failures, pauses };
+        let outbox = share.map(|share| Box::new(Outbox::new(network, share)));
+        let mut plane = DataPlane {
+            agenda,
+            links,
+            driven,
+            flights,
+            late_links,
+            flows,
+            end,
+            limit,
+            events,
+            packet_hops,
+            admission,
+            failures,
+            pauses,
+            outbox,
+        };
         plane.start_exchanges();
         connections.workloads.start(&mut plane);
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
@@ -140,17 +165,22 @@ impl<'a> Simulation<'a> {
     /// Runs to the end. `tick` is told now and then which part is done, and says whether to go on.
     pub(crate) fn run(mut self, tick: &mut dyn FnMut(f64) -> bool) -> Result<Replication, SimulationError> {
         self.run_until(self.warm_up, tick)?;
+        self.restart();
+        self.run_until(self.end, tick)?;
+        tick(1.0);
+        self.finish()
+    }
+
+    /// The warm-up is over.
+    fn restart(&mut self) {
         let warm_up = self.warm_up;
         self.plane.links.iter_mut().for_each(|link| link.restart(warm_up));
         self.plane.flows.meters.iter_mut().for_each(FlowMeter::restart);
-        self.connections.all.iter_mut().for_each(|tcp| tcp.connection.restart());
+        self.connections.restart();
         self.signalling.restart(warm_up);
         if let Some(pauses) = &mut self.plane.pauses {
             pauses.restart(warm_up);
         }
-        self.run_until(self.end, tick)?;
-        tick(1.0);
-        self.finish()
     }
 
     /// Plays everything before `limit`, changes of ports and failures included.
@@ -186,8 +216,8 @@ impl<'a> Simulation<'a> {
                 let (Reroute { flow, is_back, .. }, start) = (&network.reroutes[index], routes.reroutes[index]);
                 let spec = &network.flows[*flow];
                 if matches!(spec.source, Source::Tcp(_)) {
-                    let hash = || spread_hash(self.seed, self.replication, &spec.name);
-                    self.connections.reroute(*flow, *is_back, start, &self.plane, hash);
+                    let hash = spread_hash(self.seed, self.replication, &spec.name);
+                    self.connections.reroute(*flow, *is_back, start, hash);
                 } else {
                     self.sources.reroute(*flow, start);
                 }
@@ -215,10 +245,13 @@ impl<'a> Simulation<'a> {
                 self.play(now, slot);
                 self.wake_greedy(now);
             }
-            if !tick(self.plane.agenda.first().0.min(self.end) as f64 / self.end as f64) {
-                return Err(SimulationError::Cancelled);
-            }
+            self.tick(tick)?;
         }
+    }
+
+    fn tick(&self, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
+        let goes_on = tick(self.plane.agenda.first().0.min(self.end) as f64 / self.end as f64);
+        if goes_on { Ok(()) } else { Err(SimulationError::Cancelled) }
     }
 
     #[inline]
@@ -244,7 +277,21 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Replication, SimulationError> {
+    /// The statistics of a network that one thread has played.
+    fn finish(self) -> Result<Replication, SimulationError> {
+        let Simulation { network, course, replication, end, .. } = self;
+        let (mut played, calls, changes) = self.close();
+        let plane = &mut played.plane;
+        let deadlock = plane.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.deadlock(&plane.links));
+        let deadlock = deadlock.into_iter().map(|(link, class)| (LinkId(link), class)).collect();
+        let failures = std::mem::take(&mut plane.failures);
+        let connection_slots = plane.flows.pool.slots() as u64;
+        let statistics = Replication { calls, changes, deadlock, failures, connection_slots, ..Replication::default() };
+        combine(network, course, replication, end, None, vec![played], statistics)
+    }
+
+    /// Brings everything up to the end.
+    fn close(mut self) -> (Played<'a>, Vec<CallStatistics>, Vec<Switched>) {
         if let Some(tracing) = &mut self.plane.flows.tracing {
             tracing.tell_until(self.end);
         }
@@ -255,32 +302,74 @@ impl<'a> Simulation<'a> {
                 self.plane.packet_hops -= port.accounts().1.packets;
             }
         }
-        accounting::check(&self.plane, &self.connections, self.network, self.replication)?;
-        let Simulation { network, course, replication, end, plane, connections, signalling, changes, .. } = self;
-        let mut flows = Vec::with_capacity(network.flows.len());
-        for (meter, flow) in plane.flows.meters.into_iter().zip(&network.flows) {
-            let (emitted, accounted) = (meter.emitted + meter.duplicated(), meter.gone());
-            let Some(statistics) = meter.finish(end, &flow.path) else {
-                let place = format!("flow {}", flow.name);
-                return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
-            };
-            flows.push(statistics);
-        }
-        let Connections { all, workloads, .. } = connections;
-        let of_network = plane.flows.pool.first_connection as usize;
-        for (tcp, back) in all.into_iter().zip(&plane.flows.reverse_path.meters).take(of_network) {
-            flows[tcp.flow].tcp = Some(Box::new(TcpStatistics::of(tcp.connection.finish(end), back)));
-        }
-        let deadlock = plane.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.deadlock(&plane.links));
-        let deadlock = deadlock.into_iter().map(|(link, class)| (LinkId(link), class)).collect();
-        let paused = plane.pauses.map_or_else(Vec::new, |pauses| pauses.finish(end, network.links.len()));
-        let mut ports: Vec<PortStatistics> = plane.links.into_iter().map(|link| link.finish(end)).collect();
-        ports.iter_mut().zip(paused).for_each(|(port, paused)| port.pauses = paused);
-        let calls = signalling.finish(end);
-        let (workloads, connection_slots) = (workloads.finish(), plane.flows.pool.slots() as u64);
-        let (events, packet_hops, failures) = (plane.events, plane.packet_hops, plane.failures);
-        let statistics = Replication { flows, ports, calls, workloads, connection_slots, failures, events, packet_hops, changes, deadlock };
-        accounting::check_classes(network, &course.classes, &statistics, replication)?;
-        Ok(statistics)
+        let Simulation { end, plane, connections, signalling, changes, .. } = self;
+        (Played { plane, connections }, signalling.finish(end), changes)
     }
+}
+
+/// A network, or a part of it, at the end.
+struct Played<'a> {
+    plane: DataPlane<'a>,
+    connections: Connections<'a>,
+}
+
+/// The statistics of a replication from its parts. `statistics` has what only undivided networks have.
+fn combine(
+    network: &Network,
+    course: &Course,
+    replication: u32,
+    end: u64,
+    partition: Option<&Partition>,
+    parts: Vec<Played>,
+    mut statistics: Replication,
+) -> Result<Replication, SimulationError> {
+    let mut accounted = Volume::default();
+    let (mut links, mut connections, mut pooled, mut paused) = (Vec::new(), None::<Connections>, Vec::new(), Vec::new());
+    let (mut meters, mut reverse): (Vec<FlowMeter>, Vec<AckMeter>) = (Vec::new(), Vec::new());
+    for Played { plane, connections: ends } in parts {
+        accounted += accounting::accounted(&plane, network, replication)?;
+        statistics.events += plane.events;
+        statistics.packet_hops += plane.packet_hops;
+        pooled.extend(plane.flows.pool.all_data().copied());
+        paused.extend(plane.pauses.into_iter().flat_map(|pauses| pauses.finish(end, network.links.len())));
+        links.push(plane.links.into_iter());
+        match &mut connections {
+            None => {
+                connections = Some(ends);
+                (meters, reverse) = (plane.flows.meters, plane.flows.reverse_path.meters);
+            }
+            Some(all) => {
+                all.absorb(ends);
+                meters.iter_mut().zip(plane.flows.meters).for_each(|(meter, other)| meter.absorb(other));
+                reverse.iter_mut().zip(plane.flows.reverse_path.meters).for_each(|(meter, other)| meter.absorb(other));
+            }
+        }
+    }
+    let Some(connections) = connections else { return Err(SimulationError::Cancelled) };
+    accounting::check(accounted, &meters, (&reverse, &pooled), &connections, network, replication)?;
+    for (meter, flow) in meters.into_iter().zip(&network.flows) {
+        let (emitted, accounted) = (meter.emitted + meter.duplicated(), meter.gone());
+        let Some(of_flow) = meter.finish(end, &flow.path) else {
+            let place = format!("flow {}", flow.name);
+            return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
+        };
+        statistics.flows.push(of_flow);
+    }
+    let Connections { sending, receiving, workloads, first_pooled, .. } = connections;
+    for ((sending, receiving), back) in sending.into_iter().zip(receiving).zip(&reverse).take(first_pooled) {
+        let tcp = TcpStatistics::of(sending.end.finish(end), receiving.end.finish(), back);
+        statistics.flows[sending.flow].tcp = Some(Box::new(tcp));
+    }
+    for link in &network.links {
+        let part = partition.map_or(0, |partition| partition.part_of(link.from) as usize);
+        // Each part has all links, of which its own have ports.
+        for (number, links) in links.iter_mut().enumerate() {
+            let state = links.next().filter(|_| number == part);
+            statistics.ports.extend(state.map(|state| state.finish(end)));
+        }
+    }
+    statistics.ports.iter_mut().zip(paused).for_each(|(port, paused)| port.pauses = paused);
+    statistics.workloads = workloads.finish();
+    accounting::check_classes(network, &course.classes, &statistics, replication)?;
+    Ok(statistics)
 }

@@ -35,7 +35,7 @@ macro_rules! forward {
 
 pub(crate) mod application;
 pub(crate) mod congestion;
-pub(crate) mod connection;
+
 pub(crate) mod counts;
 pub(crate) mod delivery;
 pub(crate) mod ecn;
@@ -46,10 +46,12 @@ pub(crate) mod idle;
 pub(crate) mod probe;
 pub(crate) mod prr;
 pub(crate) mod receiver;
+pub(crate) mod receiving_end;
 pub(crate) mod recovery;
 pub(crate) mod scoreboard;
 pub(crate) mod segment;
 pub(crate) mod sender;
+pub(crate) mod sending_end;
 pub(crate) mod settings;
 pub(crate) mod timer;
 #[cfg(test)]

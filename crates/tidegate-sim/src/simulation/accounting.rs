@@ -1,10 +1,11 @@
 //! The end of a replication: the counts of ports, flows and connections have to agree.
 
-use super::connections::{Connections, TcpFlow};
+use super::connections::Connections;
 use super::data_plane::DataPlane;
 use super::link::{LinkPort, LinkState, PortKind};
 use crate::error::SimulationError;
 use crate::network::Network;
+use crate::statistics::flow::FlowMeter;
 use crate::statistics::tcp::AckMeter;
 use crate::statistics::{ClassStatistics, Replication};
 use tidegate_core::port::Volume;
@@ -12,9 +13,8 @@ use tidegate_core::port::Volume;
 /// What does not add up: a name, what went in, and what is accounted for.
 type Mismatch = (String, Volume, Volume);
 
-/// Checks that what sources emitted was delivered, was dropped, is queued, is on a link or is on the way to a sink. The ports say which, not
-/// the flows.
-pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Network, replication: u32) -> Result<(), SimulationError> {
+/// What was delivered, was dropped, is queued, is on a link or is on the way to a sink, in one part of a network. The ports say which, not the flows.
+pub(super) fn accounted(plane: &DataPlane, network: &Network, replication: u32) -> Result<Volume, SimulationError> {
     let mut accounted = plane.flows.towards_sinks + plane.flows.unrouted;
     for (state, link) in plane.links.iter().zip(&network.links) {
         let (counters, queued) = state.accounts();
@@ -31,11 +31,22 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
     }
     let late = plane.late_links.iter().flat_map(|(_, flying)| plane.flights.on(*flying));
     late.for_each(|in_flight| accounted.add(in_flight.packet().length));
+    Ok(accounted)
+}
+
+/// Checks that what sources emitted is [`accounted`] for.
+pub(super) fn check(
+    mut accounted: Volume,
+    meters: &[FlowMeter],
+    (reverse, pooled): (&[AckMeter], &[AckMeter]),
+    connections: &Connections,
+    network: &Network,
+    replication: u32,
+) -> Result<(), SimulationError> {
     let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
-    check_connections(plane, connections, network).map_err(not_conserved)?;
-    let (meters, reverse) = (&plane.flows.meters, &plane.flows.reverse_path.meters);
+    check_connections(meters, (reverse, pooled), connections, network).map_err(not_conserved)?;
     // The reverse paths of workloads are among those of connections; their data is not.
-    let ways = || reverse.iter().chain(plane.flows.pool.all_data());
+    let ways = || reverse.iter().chain(pooled);
     accounted += meters.iter().map(|flow| flow.delivered()).chain(ways().map(|meter| meter.delivered)).sum();
     let of_flows = meters.iter().map(|flow| flow.emitted + flow.duplicated());
     let emitted: Volume = of_flows.chain(ways().map(|meter| meter.emitted + meter.duplicated)).sum();
@@ -53,24 +64,28 @@ fn held_or_lost(state: &LinkState) -> Volume {
             // The port counts cells; `lost` counts the packets of which one was dropped.
             PortKind::Cells(cells) => cells.inside + port.lost,
             PortKind::Workers(workers) => queued + dropped() + port.lost + workers.under_way(),
+            PortKind::Elsewhere => Volume::default(),
             PortKind::Packets { .. } | PortKind::Adapter(_) | PortKind::Pausable(_) => queued + dropped() + port.lost,
         },
     }
 }
 
 /// Checks that the ends of every connection agree with each other and with the network.
-fn check_connections(plane: &DataPlane, connections: &Connections, network: &Network) -> Result<(), Mismatch> {
-    let of_workloads = plane.flows.pool.all_data().enumerate().map(Some);
-    let of_network = std::iter::repeat_n(None, plane.flows.pool.first_connection as usize);
-    let slots = of_network.chain(of_workloads);
-    for ((TcpFlow { connection, flow, .. }, back), slot) in connections.all.iter().zip(&plane.flows.reverse_path.meters).zip(slots) {
+fn check_connections(
+    meters: &[FlowMeter],
+    (reverse, pooled): (&[AckMeter], &[AckMeter]),
+    connections: &Connections,
+    network: &Network,
+) -> Result<(), Mismatch> {
+    let slots = std::iter::repeat_n(None, connections.first_pooled).chain(pooled.iter().enumerate().map(Some));
+    for ((tcp, back), slot) in connections.sending.iter().zip(reverse).zip(slots) {
         let place = || match slot {
-            None => format!("connection {}", network.flows[*flow].name),
+            None => format!("connection {}", network.flows[tcp.flow].name),
             Some((slot, _)) => format!("a connection of workload {}", connections.workloads.name_of(slot)),
         };
         let (sent, emitted) = match slot {
-            None => (connection.sent(), plane.flows.meters[*flow].emitted),
-            Some((slot, data)) if data.under_way().is_some() => (connections.workloads.sent(slot, connection), data.emitted),
+            None => (tcp.end.sent(), meters[tcp.flow].emitted),
+            Some((slot, data)) if data.under_way().is_some() => (connections.workloads.sent(slot, &tcp.end), data.emitted),
             Some((_, data)) => (data.delivered + data.lost, data.emitted + data.duplicated),
         };
         if sent != emitted {

@@ -136,8 +136,21 @@ impl Agenda {
 
     #[inline]
     pub(super) fn set_source(&mut self, flow: usize, at: u64) {
-        let slot = if flow < self.flows { self.first_source + flow } else { self.first_pooled + POOLED * (flow - self.flows) };
-        self.events.set(slot, at);
+        self.events.set(self.source(flow), at);
+    }
+
+    #[inline]
+    fn source(&self, flow: usize) -> usize {
+        if flow < self.flows { self.first_source + flow } else { self.first_pooled + POOLED * (flow - self.flows) }
+    }
+
+    /// The event of a flow's connection is due at this instant, unless another end of the connection has one before.
+    #[inline]
+    pub(super) fn set_source_by(&mut self, flow: usize, at: u64) {
+        let slot = self.source(flow);
+        if at < self.events.at(slot) {
+            self.events.set(slot, at);
+        }
     }
 
     pub(super) fn set_signalling(&mut self, at: u64) {

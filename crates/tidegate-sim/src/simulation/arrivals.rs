@@ -1,13 +1,14 @@
 //! The arrivals of workloads: draws connections, and starts each in a free slot.
 
-use super::connections::{Connections, TcpFlow};
+use super::connections::{Connections, ReceivingFlow, SendingFlow};
 use super::data_plane::DataPlane;
 use super::workloads::{Present, Round, Stage, set};
 use crate::id::{LinkId, NodeId};
 use crate::random::Stream;
 use crate::route::reversed;
 use crate::route::slots::Region;
-use crate::tcp::connection::Connection;
+use crate::tcp::receiving_end::ReceivingEnd;
+use crate::tcp::sending_end::SendingEnd;
 use crate::time::NEVER;
 use crate::workload::Pattern;
 use crate::workload::ideal::completion_time;
@@ -92,14 +93,16 @@ impl Connections<'_> {
             emitted_before: flows.pool.data(flow).emitted,
         };
         let stream = Stream::new(workloads.seed, workloads.replication, &format!("workload {} {number}", workload.name));
-        let tcp = TcpFlow::of_workload(Connection::of_size(&workload.tcp, stream, now, bytes), flow as usize, data, acknowledgements);
+        let (flow, connection) = (flow as usize, connection as usize);
+        let sending = SendingEnd::of_size(&workload.tcp, stream, now, bytes);
+        let sending = SendingFlow::of_workload(sending, flow, connection, data);
+        let receiving = ReceivingFlow::of_workload(ReceivingEnd::unmeasured(&workload.tcp), flow, connection, acknowledgements);
         if slot == workloads.present.len() {
             workloads.present.push(present);
-            self.all.push(tcp);
         } else {
             workloads.present[slot] = present;
-            self.all[connection as usize] = tcp;
         }
-        self.wake(now, flow as usize, plane);
+        self.put(connection, sending, receiving);
+        self.wake(now, flow, plane);
     }
 }

@@ -6,6 +6,7 @@
 use super::adapter::AdapterCell;
 use super::admitting_ports::AdmittingPorts;
 use super::agenda::Agenda;
+use super::divided::Outbox;
 use super::flights::{Flights, Flying};
 use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
@@ -43,6 +44,8 @@ pub(super) struct DataPlane<'a> {
     pub failures: Vec<FailureStatistics>,
     /// What nodes hold and pause; `None` if none pauses.
     pub pauses: Option<Box<Pauses<'a>>>,
+    /// What is for other parts, if the network is divided.
+    pub outbox: Option<Box<Outbox<'a>>>,
 }
 
 impl<'a> DataPlane<'a> {
@@ -150,6 +153,7 @@ impl<'a> DataPlane<'a> {
                 adapter.arrive(now, queue, packet, rest.mark_above, &mut watch);
                 self.agenda.set_port(port.slot, adapter.next());
             }
+            PortKind::Elsewhere => {}
         }
     }
 
@@ -220,6 +224,7 @@ impl<'a> DataPlane<'a> {
             PortKind::Cells(_) => return self.serve_cells(link, slot),
             PortKind::Workers(_) => return self.serve_workers(now, link),
             PortKind::Pausable(_) => return self.serve_pausable(now, link),
+            PortKind::Elsewhere => return,
             PortKind::Adapter(adapter) => {
                 let cell = adapter.send(&mut driven.loss, &mut watch);
                 self.agenda.set_port(slot, adapter.next());
@@ -468,16 +473,26 @@ impl<'a> DataPlane<'a> {
         let arrives = leaves + self.links[link].propagation;
         let hop = self.hop(packet.meta.cursor);
         if hop.link != SINK {
-            if self.links[link].flying.is_empty() {
-                self.agenda.set_link_end(link, arrives);
-            }
-            self.flights.push(&mut self.links[link].flying, InFlight::new(arrives, packet));
+            self.enter(link, hop, packet, arrives);
         } else if arrives < self.end {
             self.deliver(arrives, hop.flow, &packet);
         } else {
             self.flows.deliver_late(arrives, hop.flow, &packet);
         }
         self.flows.transmitted(hop);
+    }
+
+    /// Puts a packet behind those on a link, the last of which arrives no later.
+    #[inline]
+    pub(super) fn enter(&mut self, link: usize, hop: Hop, packet: InTransit, arrives: u64) {
+        let flying = &mut self.links[link].flying;
+        if flying.has_none() {
+            if let Some(part) = flying.part() {
+                return self.post(part, link, hop, arrives, packet);
+            }
+            self.agenda.set_link_end(link, arrives);
+        }
+        self.flights.push(flying, InFlight::new(arrives, packet));
     }
 
     /// A packet reaches the sink of its flow at this instant.

@@ -2,6 +2,8 @@
 
 /// The place of no packet.
 const NONE: u32 = u32::MAX;
+/// In place of the first packet of a link that ends in another part of the network: `last` is the number of the part, which has the packets.
+const ELSEWHERE: u32 = u32::MAX - 1;
 
 /// The packets on one link, in order: the places of the first and the last.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +19,23 @@ impl Default for Flying {
 }
 
 impl Flying {
+    /// The packets of a link that ends in another part.
+    pub(super) fn elsewhere(part: u32) -> Flying {
+        Flying { first: ELSEWHERE, last: part }
+    }
+
+    /// True if no packet of the link is here.
+    #[inline]
+    pub(super) fn has_none(self) -> bool {
+        self.first >= ELSEWHERE
+    }
+
+    /// The part that has the packets, if it is another one.
+    #[inline]
+    pub(super) fn part(self) -> Option<u32> {
+        (self.first == ELSEWHERE).then_some(self.last)
+    }
+
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.first == NONE

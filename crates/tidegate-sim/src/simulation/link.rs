@@ -13,6 +13,7 @@ use crate::course::Course;
 use crate::experiment::Experiment;
 use crate::fifo_port::FifoPort;
 use crate::network::{Link, Network};
+use crate::partition::{Share, has};
 use crate::random::loss_stream;
 use crate::source::Source;
 use crate::statistics::PortStatistics;
@@ -114,16 +115,19 @@ pub(super) enum PortKind {
     Workers(WorkersPort),
     /// Packets in classes that the far end may pause.
     Pausable(PausablePort),
+    /// None: the port is in another part of the network.
+    Elsewhere,
 }
 
 /// The links of a network, and those whose ports have events, in the order of their slots.
-/// Where packets are traced, no port is computed ahead.
+/// Where packets are traced, no port is computed ahead. In a part of a network, ports that are elsewhere have no state.
 pub(super) fn build(
     network: &Network,
     course: &Course,
     experiment: &Experiment,
     replication: u32,
     is_traced: bool,
+    share: Option<Share>,
 ) -> (Vec<LinkState>, Vec<u32>) {
     let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
     let mut driven = Vec::new();
@@ -146,8 +150,12 @@ pub(super) fn build(
             && !is_pausable[index]
             && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
-        let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
+        let is_elsewhere = !has(share, link.from);
+        let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().filter(|_| !is_elsewhere).map_or_else(
             || {
+                if is_elsewhere {
+                    return LinkPort::elsewhere();
+                }
                 driven.push(index as u32);
                 let loss = impairment.loss.map(|loss| {
                     let stream = loss_stream(network.same_loss_before(index), experiment.seed, replication);
@@ -180,7 +188,11 @@ pub(super) fn build(
             mark_above,
             pace: pace_of(link),
         };
-        LinkState { port, flying: Flying::default(), propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
+        let flying = match share {
+            Some(share) if share.has(link.from) && !share.has(link.to) => Flying::elsewhere(share.partition.part_of(link.to)),
+            _ => Flying::default(),
+        };
+        LinkState { port, flying, propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
     });
     (links.collect(), driven)
 }
@@ -250,6 +262,16 @@ pub(super) fn pace_of(link: &Link) -> u64 {
     if link.carries_cells() { link.port.rate.time_per_byte().floor(CELL).picoseconds() } else { 0 }
 }
 
+impl LinkPort {
+    /// The port of a link that starts in another part of the network.
+    fn elsewhere() -> LinkPort {
+        let (kind, lost) = (PortKind::Elsewhere, Volume::default());
+        let (loss, disturbance, failing) = (None, None, None);
+        let (rewrites, delivers_by_events) = (false, false);
+        LinkPort::Driven(Box::new(DrivenPort { kind, slot: usize::MAX, loss, disturbance, lost, rewrites, delivers_by_events, failing }))
+    }
+}
+
 impl PortKind {
     fn of(link: &Link, mark_above: u64, seed: u64, is_pausable: bool) -> PortKind {
         if is_pausable {
@@ -290,7 +312,7 @@ impl LinkState {
         match &mut port.kind {
             PortKind::Adapter(adapter) => adapter.restart(),
             PortKind::Workers(workers) => workers.restart(),
-            PortKind::Packets { .. } | PortKind::Cells(_) | PortKind::Pausable(_) => {}
+            PortKind::Packets { .. } | PortKind::Cells(_) | PortKind::Pausable(_) | PortKind::Elsewhere => {}
         }
         if let Some(disturbed) = &mut port.disturbance {
             disturbed.before = (disturbed.late, disturbed.duplicated);
@@ -311,6 +333,7 @@ impl LinkState {
                 PortKind::Adapter(adapter) => adapter.accounts(),
                 PortKind::Workers(workers) => workers.accounts(),
                 PortKind::Pausable(PausablePort { port, .. }) => of(port),
+                PortKind::Elsewhere => Default::default(),
             },
         }
     }
@@ -322,7 +345,9 @@ impl LinkState {
             LinkPort::Driven(driven) => match &driven.kind {
                 PortKind::Packets { port, .. } => port.occupancy().flow_packets(queue) > 0,
                 // Of several queues of cells no one says alone what is under way.
-                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) => self.accounts().1.packets > 0,
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) | PortKind::Elsewhere => {
+                    self.accounts().1.packets > 0
+                }
             },
         };
         (!waits).then_some(now + self.rest.longest_transmission)
@@ -338,7 +363,7 @@ impl LinkState {
                     let waits = queues.into_iter().any(|queue| port.occupancy().flow_packets(queue) > 0);
                     (waits, (*busy_until).max(now))
                 }
-                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) => {
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) | PortKind::Elsewhere => {
                     (self.accounts().1.packets > 0, now + self.rest.longest_transmission)
                 }
             },
@@ -377,7 +402,7 @@ impl LinkState {
                 statistics.utilisation = workers.utilisation(end - start);
                 Vec::new()
             }
-            PortKind::Packets { .. } | PortKind::Cells(_) | PortKind::Pausable(_) => Vec::new(),
+            PortKind::Packets { .. } | PortKind::Cells(_) | PortKind::Pausable(_) | PortKind::Elsewhere => Vec::new(),
         };
         let disturbed = driven.disturbance.as_ref().map(|link| (link.late - link.before.0, link.duplicated - link.before.1));
         let (late, duplicated) = disturbed.unwrap_or_default();

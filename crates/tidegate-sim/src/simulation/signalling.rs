@@ -121,7 +121,7 @@ impl<'a> Signalling<'a> {
         partitions.push(match &plane.links[path[place].0].port {
             LinkPort::Driven(driven) => match &driven.kind {
                 PortKind::Packets { port, .. } => port.partition_of(queue),
-                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) => 0,
+                PortKind::Cells(_) | PortKind::Adapter(_) | PortKind::Workers(_) | PortKind::Pausable(_) | PortKind::Elsewhere => 0,
             },
             LinkPort::Fifo(_) => 0,
         });

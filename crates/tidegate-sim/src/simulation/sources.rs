@@ -4,6 +4,7 @@ use super::data_plane::DataPlane;
 use super::packet::{InTransit, PacketMeta};
 use crate::experiment::Experiment;
 use crate::network::{FlowSpec, Network};
+use crate::partition::{Share, ends, has};
 use crate::random::{Stream, spread_hash};
 use crate::route::{Routes, Start};
 use crate::source::Source;
@@ -28,9 +29,12 @@ struct FlowSource {
 pub(super) struct Sources(Vec<FlowSource>);
 
 impl Sources {
-    pub(super) fn new(network: &Network, experiment: &Experiment, routes: &Routes, replication: u32) -> Sources {
+    pub(super) fn new(network: &Network, experiment: &Experiment, routes: &Routes, replication: u32, share: Option<Share>) -> Sources {
         let overhead = |flow: &FlowSpec| network.links[flow.path[0].0].overhead();
         let generator = |index: usize, flow: &FlowSpec| -> Option<Box<dyn Generator>> {
+            if !has(share, ends(network, flow).0) {
+                return None;
+            }
             let source = flow.source.start(&routes.packet_variants[index])?;
             let Some(contract) = &flow.shaping else { return Some(source) };
             Some(Box::new(SenderShaper::new(source, contract, overhead(flow))))

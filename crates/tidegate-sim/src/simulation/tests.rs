@@ -58,7 +58,7 @@ fn tampered(tamper: impl FnOnce(&mut Simulation)) -> Option<SimulationError> {
     let network = overloaded();
     let course = Course::of(&network, &[]).unwrap();
     let experiment = Experiment { duration: Duration::from_milliseconds(100), ..Experiment::default() };
-    let mut simulation = Simulation::new(&network, &experiment, &course, 0, None, None);
+    let mut simulation = Simulation::new(&network, &experiment, &course, 0, None, None, None);
     simulation.run_until(simulation.end / 2, &mut |_| true).unwrap();
     tamper(&mut simulation);
     simulation.run_until(simulation.end, &mut |_| true).unwrap();

@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::random::Stream;
 use crate::route::slots::Region;
 use crate::statistics::WorkloadStatistics;
-use crate::tcp::connection::Connection;
+use crate::tcp::sending_end::SendingEnd;
 use crate::time::NEVER;
 use crate::workload::reach::Reach;
 use crate::workload::{Completion, CompletionSink, Pattern, Rhythm, Workload};
@@ -123,8 +123,8 @@ impl<'a> Workloads<'a> {
     }
 
     /// What the connection of a slot has sent, to be compared with what its slot has emitted in all.
-    pub(super) fn sent(&self, slot: usize, connection: &Connection) -> Volume {
-        self.present[slot].emitted_before + connection.sent()
+    pub(super) fn sent(&self, slot: usize, end: &SendingEnd) -> Volume {
+        self.present[slot].emitted_before + end.sent()
     }
 
     /// The name of the workload whose connection a slot has.
@@ -132,15 +132,15 @@ impl<'a> Workloads<'a> {
         &self.network.workloads[self.present[slot].workload as usize].name
     }
 
-    /// Something has happened at a connection: it may be complete, or closed.
-    pub(super) fn follow(&mut self, now: u64, (slot, flow): (usize, usize), connection: &Connection, plane: &mut DataPlane) {
+    /// Something has happened at a connection, whose receiving end expects `next`: it may be complete, or closed.
+    pub(super) fn follow(&mut self, now: u64, (slot, flow): (usize, usize), (end, next): (&SendingEnd, u64), plane: &mut DataPlane) {
         let present = &mut self.present[slot];
-        if present.stage == Stage::Sending && connection.is_delivered() {
+        if present.stage == Stage::Sending && end.is_delivered(next) {
             present.stage = Stage::Delivered;
             self.complete(now, slot, plane);
         }
         let present = &mut self.present[slot];
-        if present.stage == Stage::Delivered && connection.is_closed() {
+        if present.stage == Stage::Delivered && end.is_closed(next) {
             present.stage = Stage::Closed;
             plane.agenda.set_source(flow, NEVER);
             let flows = &mut plane.flows;

@@ -297,6 +297,24 @@ impl FlowMeter {
         self.unrouted = Volume::default();
     }
 
+    /// Adds what was measured in another part of the network. At most one of the two has deliveries.
+    pub(crate) fn absorb(&mut self, mut other: FlowMeter) {
+        if other.delivered.packets > 0 || other.late > 0 {
+            debug_assert!(self.delivered.packets == 0 && self.late == 0, "one part delivers");
+            std::mem::swap(self, &mut other);
+        }
+        self.emitted += other.emitted;
+        self.emitted_before += other.emitted_before;
+        self.lost += other.lost;
+        self.duplicated_before += other.duplicated_before;
+        (0..2).for_each(|copies| self.duplicated[copies] += other.duplicated[copies]);
+        self.tagged.offered += other.tagged.offered;
+        self.tagged_before.offered += other.tagged_before.offered;
+        // Losses at a link occur in one part.
+        self.losses.extend(other.losses);
+        self.unrouted += other.unrouted;
+    }
+
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn finish(mut self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
         let gone = self.delivered + self.lost;

@@ -36,7 +36,7 @@ pub struct Outcome {
 }
 
 /// What one replication measured.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Replication {
     /// The flows, in the order of the network.
     pub flows: Vec<FlowStatistics>,

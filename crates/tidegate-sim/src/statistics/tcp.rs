@@ -40,8 +40,12 @@ impl TcpStatistics {
         (count > 0).then(|| sum as f64 / count as f64 / 1e12)
     }
 
-    pub(crate) fn of(measured: Measured, back: &AckMeter) -> TcpStatistics {
-        let Measured { counts, delivered, completions, cwnd } = measured;
+    /// What the sending end did, what its congestion window was, what arrived at the receiving end, and what came back.
+    pub(crate) fn of(
+        (counts, cwnd): (Counts, Option<TimeWeighted>),
+        (delivered, completions): (u64, Histogram),
+        back: &AckMeter,
+    ) -> TcpStatistics {
         let (count, total, least, greatest) = counts.round_trips;
         TcpStatistics {
             delivered,
@@ -60,18 +64,6 @@ impl TcpStatistics {
     }
 }
 
-/// What is left to measure of a connection when the simulation ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    pub counts: Counts,
-    /// Bytes of data that arrived, each once.
-    pub delivered: u64,
-    /// Times of complete transfers, from the request or the first byte written to the last byte delivered.
-    pub completions: Histogram,
-    /// The congestion window in bytes.
-    pub cwnd: Option<TimeWeighted>,
-}
-
 /// Counts what takes one direction of a connection, from the start of the simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckMeter {
@@ -87,6 +79,14 @@ impl AckMeter {
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.emitted.packets + self.duplicated.packets == self.delivered.packets + self.lost.packets
+    }
+
+    /// Adds what was counted in another part of the network.
+    pub(crate) fn absorb(&mut self, other: AckMeter) {
+        self.emitted += other.emitted;
+        self.duplicated += other.duplicated;
+        self.delivered += other.delivered;
+        self.lost += other.lost;
     }
 
     /// What is under way; `None` if more came out than went in, which only a defect can cause.

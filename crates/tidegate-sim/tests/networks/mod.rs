@@ -1,6 +1,7 @@
 //! Small networks for the tests: ports whose class is the packet's code point, links and flows.
 #![allow(dead_code)]
 
+pub mod any;
 pub mod dumbbell;
 pub mod fat_tree;
 pub mod speed;

@@ -1,16 +1,17 @@
-//! The two ends of one connection in a simulation, and their applications.
+//! The sending end of a connection in a simulation, and the application of the connection.
+//!
+//! Only packets connect it with the [receiving end](super::receiving_end), which may be simulated by another thread. Where the receiving end asks for
+//! each transfer, the two ends share the application, and one thread simulates both.
 
 use super::application::{Application, Transfers, up_to};
 use super::counts::Counts;
-use super::ecn::EcnMode;
-use super::receiver::Receiver;
-use super::segment::{Ack, Message, NUMBER_BITS, Segment};
+use super::receiving_end::Transfer;
+use super::segment::{Ack, Message, Segment};
 use super::sender::Sender;
 use super::settings::Tcp;
 use super::timer::TimerKind;
 use crate::random::Stream;
-use crate::statistics::tcp::Measured;
-use crate::statistics::{Histogram, TimeWeighted};
+use crate::statistics::TimeWeighted;
 use crate::time::NEVER;
 use std::collections::VecDeque;
 use tidegate_core::packet::Ecn;
@@ -30,10 +31,8 @@ enum Stage {
     Calling(OpenTimer),
     /// The response to a request.
     Asking(OpenTimer),
-    /// The last byte.
+    /// The last acknowledgement; the last byte, where the receiving end asks for transfers.
     Transferring,
-    /// The last acknowledgement.
-    Draining,
     /// Nothing: all transfers are complete.
     Finished,
 }
@@ -58,10 +57,9 @@ impl OpenTimer {
     }
 }
 
-pub(crate) struct Connection<'a> {
+pub(crate) struct SendingEnd<'a> {
     tcp: &'a Tcp,
     pub(crate) sender: Sender,
-    receiver: Receiver,
     stream: Stream,
     /// The phase of the sending host's clock.
     phase: u64,
@@ -76,35 +74,33 @@ pub(crate) struct Connection<'a> {
     began: u64,
     /// The length of the only transfer, if it is not drawn.
     bytes: Option<u64>,
+    /// True if the receiving end has yet to be told of the present transfer.
+    announces: bool,
     /// Packets without data that the sending end has sent to open a connection.
     openings: u64,
     /// Segments in the sending host, and when each leaves it.
     outbox: VecDeque<(u64, Segment)>,
     /// The instant of the pending event; nothing is due before it.
     wake: u64,
-    completions: Option<Box<Histogram>>,
     cwnd: Option<Box<TimeWeighted>>,
     warm_up: u64,
-    delivered_before: u64,
     counts_before: Counts,
 }
 
-impl<'a> Connection<'a> {
-    pub(crate) fn new(tcp: &'a Tcp, mut stream: Stream, start: u64, stop: u64, warm_up: u64, sample_interval: u64) -> Connection<'a> {
+impl<'a> SendingEnd<'a> {
+    pub(crate) fn new(tcp: &'a Tcp, mut stream: Stream, start: u64, stop: u64, warm_up: u64, sample_interval: u64) -> SendingEnd<'a> {
         let start = start + up_to(tcp.start_within.picoseconds(), &mut stream);
         let phase = match tcp.timer.kind {
             TimerKind::Coarse => stream.below(tcp.timer.granularity.picoseconds()),
             TimerKind::Linux | TimerKind::Fine => 0,
         };
-        let delay = tcp.delayed_ack.map_or(0, |delay| delay.picoseconds());
         let transfers = match &tcp.application {
             Application::Endless => None,
             Application::Transfers(transfers) => Some(transfers),
         };
-        Connection {
+        SendingEnd {
             tcp,
             sender: Sender::new(tcp, phase),
-            receiver: Receiver::new(tcp.recovery.is_selective(), tcp.dsack && tcp.allows_dsack(), delay, tcp.ecn),
             stream,
             phase,
             stop,
@@ -115,30 +111,29 @@ impl<'a> Connection<'a> {
             end: u64::MAX,
             began: start,
             bytes: None,
+            announces: false,
             openings: 0,
             outbox: VecDeque::new(),
-            wake: start.min(stop),
-            completions: transfers.map(|_| Box::default()),
+            wake: if start < stop { start } else { NEVER },
             cwnd: (sample_interval > 0).then(|| Box::new(TimeWeighted::new(sample_interval))),
             warm_up,
-            delivered_before: 0,
             counts_before: Counts::default(),
         }
     }
 
-    /// A connection that begins now, carries this many bytes and measures nothing.
-    pub(crate) fn of_size(tcp: &'a Tcp, stream: Stream, now: u64, bytes: u64) -> Connection<'a> {
-        Connection { bytes: Some(bytes), completions: None, ..Connection::new(tcp, stream, now, NEVER, 0, 0) }
+    /// That of a connection that begins now and carries this many bytes.
+    pub(crate) fn of_size(tcp: &'a Tcp, stream: Stream, now: u64, bytes: u64) -> SendingEnd<'a> {
+        SendingEnd { bytes: Some(bytes), ..SendingEnd::new(tcp, stream, now, NEVER, 0, 0) }
     }
 
-    /// True if the receiving end has all that the sending end has been told to write.
-    pub(crate) fn is_delivered(&self) -> bool {
-        self.end < u64::MAX - 1 && self.receiver.next() >= self.end
+    /// True if the receiving end, which expects `next`, has all that the sending end has been told to write.
+    pub(crate) fn is_delivered(&self, next: u64) -> bool {
+        self.end < u64::MAX - 1 && next >= self.end
     }
 
     /// True if the sending end knows that, and has nothing more to send.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_delivered() && self.sender.is_done() && self.outbox.is_empty()
+    pub(crate) fn is_closed(&self, next: u64) -> bool {
+        self.is_delivered(next) && self.sender.is_done() && self.outbox.is_empty()
     }
 
     pub(crate) fn tcp(&self) -> &'a Tcp {
@@ -149,11 +144,6 @@ impl<'a> Connection<'a> {
         self.wake
     }
 
-    /// From when on the sending end does nothing more.
-    pub(crate) fn stop(&self) -> u64 {
-        self.stop
-    }
-
     fn transfers(&self) -> Option<&'a Transfers> {
         match &self.tcp.application {
             Application::Endless => None,
@@ -161,44 +151,35 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// A segment reaches the receiving end. `number` is the low part of its number, of which 28 bits are given. The answers are those to what
-    /// came before and to this.
-    #[inline]
-    pub(crate) fn on_segment(&mut self, now: u64, number: u32, length: u32, ecn: Ecn, reduced: bool) -> (Option<Ack>, Option<Message>) {
-        if length == 0 {
-            return (None, self.on_opening(now));
-        }
-        let number = widen(number, self.receiver.next());
-        let earlier = if self.tcp.ecn == EcnMode::Off { None } else { self.receiver.on_code_point(ecn, reduced) };
-        let ack = self.receiver.on_segment(now, number, length);
-        if self.end != u64::MAX {
-            self.on_delivered(now, number);
-        }
-        (earlier, ack.map(Message::Ack))
+    /// True if the receiving end asks for each transfer.
+    pub(crate) fn answers_requests(&self) -> bool {
+        self.transfers().is_some_and(|transfers| transfers.request.is_some())
     }
 
-    /// A packet without data reaches the receiving end: it opens a connection, or answers a request to open it.
-    fn on_opening(&mut self, now: u64) -> Option<Message> {
-        if let Stage::Calling(_) = self.stage {
-            self.stage = Stage::Asking(OpenTimer::new(now));
-            return Some(Message::Request(self.number));
-        }
-        Some(Message::Ack(Ack { next: self.receiver.next(), ..Ack::default() }))
+    /// A packet without data reaches the receiving end. What that sends if it had asked to open the connection.
+    pub(crate) fn on_opened(&mut self, now: u64) -> Option<Message> {
+        let Stage::Calling(_) = self.stage else { return None };
+        self.stage = Stage::Asking(OpenTimer::new(now));
+        Some(Message::Request(self.number))
     }
 
-    fn on_delivered(&mut self, now: u64, number: u64) {
+    /// A segment of a transfer that was asked for reaches the receiving end, which expects `next` now. When the transfer began, if it is complete.
+    pub(crate) fn on_delivered(&mut self, now: u64, number: u64, next: u64) -> Option<u64> {
         if matches!(self.stage, Stage::Asking(_)) && self.first != 0 && number >= self.first {
             self.stage = Stage::Transferring;
         }
-        if self.stage == Stage::Transferring && self.receiver.next() >= self.end {
-            if let Some(completions) = self.completions.as_mut().filter(|_| now >= self.warm_up) {
-                completions.record(now - self.began);
-            }
-            match self.transfers().filter(|transfers| transfers.request.is_some()) {
-                Some(transfers) => self.pause(now, transfers),
-                None => self.stage = Stage::Draining,
-            }
-        }
+        let transfers = self.transfers().filter(|_| self.stage == Stage::Transferring && next >= self.end)?;
+        let began = self.began;
+        self.pause(now, transfers);
+        Some(began)
+    }
+
+    /// The present transfer, if it is new to the receiving end.
+    #[inline]
+    pub(crate) fn announcement(&mut self) -> Option<Transfer> {
+        let announces = self.announces;
+        self.announces = false;
+        announces.then_some(Transfer { end: self.end, began: self.began })
     }
 
     fn pause(&mut self, now: u64, transfers: &Transfers) {
@@ -220,9 +201,9 @@ impl<'a> Connection<'a> {
         if let Some(cwnd) = &mut self.cwnd {
             cwnd.set(now, self.sender.cwnd());
         }
-        if self.stage == Stage::Draining
+        if self.stage == Stage::Transferring
             && self.sender.is_done()
-            && let Some(transfers) = self.transfers()
+            && let Some(transfers) = self.transfers().filter(|transfers| transfers.request.is_none())
         {
             self.pause(now, transfers);
             return true;
@@ -257,6 +238,7 @@ impl<'a> Connection<'a> {
         let bytes = self.bytes.unwrap_or_else(|| transfers.size.draw(&mut self.stream));
         self.sender.write(now, bytes);
         self.end = self.sender.written();
+        self.announces = transfers.request.is_none();
     }
 
     /// The pause is over. Returns what the receiving end sends, and whether the sending end opens a connection.
@@ -299,15 +281,14 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The pending event is due. Returns what the receiving end sends, an acknowledgement and a message of its application, and whether the
-    /// sending end opens a connection. The sender may have segments as well.
-    pub(crate) fn on_timer(&mut self, now: u64) -> (Option<Ack>, Option<Message>, bool) {
+    /// The pending event is due. Returns what the application of the receiving end sends, and whether the sending end opens a connection. The
+    /// sender may have segments as well.
+    pub(crate) fn on_timer(&mut self, now: u64) -> (Option<Message>, bool) {
         let (message, opens) = match self.stage {
             _ if now >= self.stop => (None, false),
             Stage::Pausing(at) if at <= now => self.on_pause_over(now),
             _ => self.on_open_timer(now),
         };
-        let ack = self.receiver.on_timer(now);
         if now < self.stop {
             self.sender.on_timer(now);
             if let Some(cwnd) = &mut self.cwnd {
@@ -315,7 +296,7 @@ impl<'a> Connection<'a> {
             }
         }
         self.wake = NEVER;
-        (ack, message, opens)
+        (message, opens)
     }
 
     #[inline]
@@ -327,7 +308,7 @@ impl<'a> Connection<'a> {
     /// Otherwise it has only moved on; the event keeps its instant, and may find nothing to do.
     #[inline]
     pub(crate) fn reschedule(&mut self, now: u64, sooner: bool) -> Option<u64> {
-        let mut due = self.receiver.deadline();
+        let mut due = NEVER;
         match self.stage {
             _ if now >= self.stop => {}
             Stage::Pausing(at) => due = due.min(at),
@@ -370,13 +351,7 @@ impl<'a> Connection<'a> {
         Volume { packets, bytes: self.sender.counts.bytes - kept + packets * headers }
     }
 
-    /// Excludes what has arrived so far from the measurement.
-    pub(crate) fn disregard(&mut self) {
-        self.delivered_before = self.receiver.arrived();
-    }
-
     pub(crate) fn restart(&mut self) {
-        self.disregard();
         self.counts_before = self.sender.counts;
         self.sender.counts.round_trips = (0, 0, 0, 0);
         if let Some(cwnd) = &mut self.cwnd {
@@ -384,27 +359,11 @@ impl<'a> Connection<'a> {
         }
     }
 
-    pub(crate) fn finish(mut self, end: u64) -> Measured {
+    /// What it did from the end of the warm-up, and its congestion window in bytes.
+    pub(crate) fn finish(mut self, end: u64) -> (Counts, Option<TimeWeighted>) {
         if let Some(cwnd) = &mut self.cwnd {
             cwnd.finish(end);
         }
-        Measured {
-            counts: self.sender.counts.since(self.counts_before),
-            delivered: self.receiver.arrived() - self.delivered_before,
-            completions: self.completions.map_or_else(Histogram::default, |completions| *completions),
-            cwnd: self.cwnd.map(|cwnd| *cwnd),
-        }
+        (self.sender.counts.since(self.counts_before), self.cwnd.map(|cwnd| *cwnd))
     }
 }
-
-/// The number near `near` whose low bits are `low`.
-#[inline]
-fn widen(low: u32, near: u64) -> u64 {
-    const HALF: u64 = 1 << (NUMBER_BITS - 1);
-    const MASK: u64 = (1 << NUMBER_BITS) - 1;
-    let ahead = u64::from(low).wrapping_sub(near) & MASK;
-    if ahead < HALF { near + ahead } else { (near + ahead).wrapping_sub(MASK + 1) }
-}
-
-#[cfg(test)]
-mod tests;
