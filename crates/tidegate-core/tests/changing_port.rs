@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit};
 use tidegate_core::classifier::{ClassRules, Classifier, Header, Rule};
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
+use tidegate_core::packet::{Colour, DropReason, Ecn, Flow, Packet, Part};
 use tidegate_core::policer::{Contract, Policer, Verdict};
 use tidegate_core::port::{Leaving, Port, PortSetup, Switched, Transition, Transmission};
 use tidegate_core::queue::Occupancy;
@@ -181,12 +181,18 @@ fn altered() -> impl Strategy<Value = fn(&mut Plan, u32)> {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Offer { stream: u16, length: u32, burst: u8 },
+    Offer {
+        stream: u16,
+        length: u32,
+        burst: u8,
+    },
     Pass(Duration),
     Switch(usize),
     Alter(fn(&mut Plan, u32), u32),
     Remove(u32, Leaving),
     Change(u32, Wishes),
+    /// The link goes down, packets of this stream come, and it is up again.
+    Fail(u16, u32),
 }
 
 fn steps(verbs: bool) -> impl Strategy<Value = Vec<Step>> {
@@ -195,6 +201,7 @@ fn steps(verbs: bool) -> impl Strategy<Value = Vec<Step>> {
     let verb = prop_oneof![
         (any::<u32>(), leaving).prop_map(|(flow, leaving)| Step::Remove(flow, leaving)),
         (any::<u32>(), wishes()).prop_map(|(flow, wishes)| Step::Change(flow, wishes)),
+        (0..STREAMS, 0u32..4).prop_map(|(stream, packets)| Step::Fail(stream, packets)),
     ];
     let switch =
         prop_oneof![(0usize..8).prop_map(Step::Switch), (altered(), any::<u32>()).prop_map(|(alter, seed)| Step::Alter(alter, seed))];
@@ -362,8 +369,27 @@ impl World {
                 self.advance();
                 self.port.change_flow(self.now, Flow(flow % flows), &wishes.parameters(self.plan.scheduler)).unwrap();
             }
+            Step::Fail(stream, packets) => self.fail(*stream, *packets),
         }
         self.check();
+    }
+
+    fn fail(&mut self, stream: u16, packets: u32) {
+        self.advance();
+        let before = self.watch.drops.len();
+        let queued = self.port.occupancy().packets() + packets;
+        self.port.drop_queued(self.now, DropReason::LinkDown, &mut self.watch);
+        assert_eq!((self.port.occupancy().packets(), self.port.occupancy().bytes()), (0, 0));
+        let flow = self.port.classifier().classify(&header(stream));
+        for _ in 0..packets {
+            self.number += 1;
+            let payload = Sent { stream, number: self.number };
+            let packet =
+                Packet { flow, length: 100, arrival: self.now, colour: Colour::Green, part: Part::Whole, ecn: Ecn::NotEct, payload };
+            self.port.refuse(packet, DropReason::LinkDown, &mut self.watch);
+        }
+        let dropped = &self.watch.drops[before..];
+        assert!(dropped.len() == queued as usize && dropped.iter().all(|(_, reason)| *reason == DropReason::LinkDown));
     }
 
     fn check(&self) {

@@ -83,6 +83,7 @@ mod directions;
 mod document;
 mod endpoint;
 mod extent;
+mod failures;
 mod files;
 mod flood;
 mod fragments;

@@ -6,6 +6,7 @@ use crate::choice::NodeReading;
 use crate::contract::{Bursts, counts_frames};
 pub use crate::detail::Detail;
 use crate::diagnostic::Problems;
+use crate::failures;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::link::{describe_disturbance, describe_loss};
 use crate::partition::{Buffer, Owner, Partition};
@@ -21,7 +22,6 @@ use crate::slots::{print_part, print_service};
 use crate::source::describe;
 use crate::topology;
 use crate::units::{Limit, plural, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time};
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_atm::adapter::AdapterSetup;
@@ -31,7 +31,7 @@ use tidegate_core::scheduler::{FlowParameters, ServiceClass};
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Link;
-use tidegate_sim::{LinkId, Tagging};
+use tidegate_sim::Tagging;
 
 /// Reads a file and describes it, warnings first.
 ///
@@ -77,7 +77,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         let Some(simulation) = &variant.simulation else { continue };
         text += &topology::describe(simulation);
         text += &links(variant, simulation, detail);
-        text += &failures(simulation, detail);
+        text += &failures::describe(simulation, detail);
         text += &pauses::describe(simulation, detail);
         let flows = flows(simulation, detail) + &workloads::describe(&simulation.network, &simulation.sizes);
         if flows != flows_shown {
@@ -425,51 +425,6 @@ fn links(variant: &Variant, simulation: &Simulation, detail: Detail) -> String {
         );
     }
     text + &detail.rest(count, "links")
-}
-
-/// The failures, and what becomes of the flows on their links.
-fn failures(simulation: &Simulation, detail: Detail) -> String {
-    let network = &simulation.network;
-    if network.failures.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nfailures\n".to_owned();
-    let count = network.failures.len();
-    for failure in &network.failures[..detail.of(count)] {
-        let until = failure.until.map_or_else(|| "never recovers".to_owned(), |until| format!("recovers at {}", print_duration(until)));
-        let links = plural(failure.links.len(), "link");
-        let _ = write!(text, "  {}: {links} down from {}, {until}; ", failure.name, print_duration(failure.at));
-        let of_flow = |flow: usize| simulation.groups.iter().rposition(|group| group.first <= flow).unwrap_or(0);
-        let Some((from, avoided_until)) = failure.avoided() else {
-            let _ = writeln!(text, "routes stay, because it ends before it is detected");
-            continue;
-        };
-        let avoided_until = avoided_until.map_or_else(String::new, |until| format!(" until {}", print_duration(until)));
-        let _ = writeln!(text, "routes avoid it from {} on{avoided_until}", print_duration(from));
-        let then = || network.reroutes.iter().filter(|reroute| reroute.at == from && from > Duration::ZERO);
-        let crosses = |path: &[LinkId]| path.iter().any(|link| failure.links.contains(link));
-        let moves: BTreeSet<usize> = then().filter(|reroute| !reroute.paths.is_empty()).map(|reroute| reroute.flow).collect();
-        let ends: BTreeSet<usize> = then().filter(|reroute| reroute.paths.is_empty()).map(|reroute| reroute.flow).collect();
-        let is_rerouted = |flow: usize| network.reroutes.iter().any(|reroute| reroute.flow == flow && !reroute.is_back);
-        let stays: BTreeSet<usize> = network
-            .flows
-            .iter()
-            .enumerate()
-            .filter(|(flow, spec)| crosses(&spec.path) && !is_rerouted(*flow))
-            .map(|(flow, _)| flow)
-            .collect();
-        for (flows, what) in [(moves, "other paths"), (ends, "no path left"), (stays, "the listed path kept, with its losses")] {
-            if flows.is_empty() {
-                continue;
-            }
-            let mut names: Vec<&str> = flows.iter().map(|&flow| simulation.groups[of_flow(flow)].name.as_str()).collect();
-            names.dedup();
-            let shown = detail.of(names.len());
-            let more = if shown < names.len() { format!(" and {} more", names.len() - shown) } else { String::new() };
-            let _ = writeln!(text, "    {what}: {} ({}{more})", plural(flows.len(), "flow"), names[..shown].join(", "));
-        }
-    }
-    text + &detail.rest(count, "failures")
 }
 
 fn flows(simulation: &Simulation, detail: Detail) -> String {

@@ -2,8 +2,8 @@
 
 use tidegate_core::units::Duration;
 use tidegate_scenario::summary::{Detail, summary};
-use tidegate_scenario::{Scenario, Simulation, parse_text};
-use tidegate_sim::{Control, Experiment, LinkId, Network, Source, run};
+use tidegate_scenario::{PolicyChange, Scenario, Simulation, parse_text};
+use tidegate_sim::{Control, Experiment, LinkId, Network, Source, run, run_with_changes};
 
 const POLICY: &str =
     "[policy.p]\nrate = \"100 Mbit/s\"\nbuffer = { manager = \"tail-drop\", limit = \"100 kB\" }\n[[policy.p.class]]\nname = \"all\"\n";
@@ -79,7 +79,7 @@ fn flows_move_where_routes_avoid_the_link_and_a_listed_path_is_kept() {
             ),
             "{shown}"
         );
-        assert!(shown.contains("the listed path kept, with its losses: 1 flow (listed)"), "{shown}");
+        assert!(shown.contains("the path kept, with its losses: 1 flow (listed)"), "{shown}");
         let simulation = scenario.variants[0].simulation.as_ref().unwrap();
         let crosses = |path: &[LinkId]| names(&simulation.network, path).iter().any(|link| link.ends_with("dc-leaf-1:dc-spine-1"));
         for (index, spec) in simulation.network.flows.iter().enumerate() {
@@ -112,6 +112,19 @@ fn nothing_is_proven_where_links_fail_or_packets_take_several_paths() {
         let shown = summary(&load(text, &[change]), Detail::All);
         assert!(shown.contains("links fail, or packets of a flow take several paths"), "{shown}");
     }
+}
+
+#[test]
+fn a_policy_changes_while_packets_take_several_paths() {
+    let change = "[[change]]\nat = \"400 ms\"\nset = { \"policy.p.rate\" = \"4 Mbit/s\" }\n";
+    let scenario = load(&format!("{FABRIC}{}{change}", flow(ACROSS)), &["simulation.equal_paths=\"packet\""]);
+    let variant = &scenario.variants[0];
+    let simulation = variant.simulation.as_ref().unwrap();
+    let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
+    let experiment = Experiment { sample_interval: Some(Duration::from_milliseconds(100)), ..simulation.experiment.clone() };
+    let outcome = run_with_changes(&simulation.network, &changes, &experiment, &Control::default()).unwrap();
+    let series = &outcome.flows[0].throughput_over_time_bps;
+    assert!(series[2] > 7.9e6 && (3.9e6..4.1e6).contains(&series[8]), "{series:?}");
 }
 
 #[test]

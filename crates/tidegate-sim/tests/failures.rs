@@ -2,13 +2,16 @@
 
 mod networks;
 
-use networks::{fifo, flow, link, random_loss, rate};
+use networks::{fifo, flow, link, parameters, port, random_loss, rate};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use tidegate_core::buffer::BufferParameters;
 use tidegate_core::packet::DropReason;
-use tidegate_core::port::Volume;
+use tidegate_core::policer::Contract;
+use tidegate_core::port::{PortSetup, Volume};
+use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::Duration;
 use tidegate_link::Disturbance;
 use tidegate_sim::failure::reroutes;
@@ -19,6 +22,8 @@ use tidegate_sim::{
     Control, Experiment, Failure, LengthDistribution, LinkId, Network, NodeId, Outcome, Reroute, RoutedPath, Source, Step, TraceEvent,
     Tracer, run,
 };
+
+const CLASSES: usize = 3;
 
 const fn micros(microseconds: u64) -> Duration {
     Duration::from_microseconds(microseconds)
@@ -54,7 +59,7 @@ fn failure(links: &[usize], at: u64, until: Option<u64>, detection: u64) -> Fail
 fn add(network: &mut Network, name: &str, mut source: Source, (from, to): (usize, usize), choose: fn(u64) -> Choice) -> Vec<RoutedPath> {
     let graph = network.graph();
     let number = network.flows.len();
-    let mut spec = flow(name, Source::Greedy(Greedy { length: 1, window: 1 }), 0, &[]);
+    let mut spec = flow(name, Source::Greedy(Greedy { length: 1, window: 1 }), (number % CLASSES) as u8, &[]);
     let choice = choose(flow_hash(name, &spec.header));
     let find = |from: usize, to: usize| graph.toward(NodeId(to), |_| true).choices(&graph, NodeId(from), choice);
     let mut routed = vec![RoutedPath { flow: number, is_back: false, choice, paths: find(from, to) }];
@@ -123,6 +128,17 @@ fn what_is_queued_at_the_failure_is_lost_and_the_next_packets_after_the_recovery
     // No path was computed, so the flow stays; from 41 ms on one starts every 2 ms; that of 75 ms is the last to arrive.
     assert_eq!(outcome.flows[0].delivered, packets(14 + 18));
     assert_eq!(outcome.flows[0].drops[0], (LinkId(0), DropReason::LinkDown, packets(27)));
+}
+
+#[test]
+fn what_would_arrive_after_the_end_is_lost_if_its_link_fails_before() {
+    let mut network = duplex(2, &[(0, 1)]);
+    network.flows.push(flow("flow", steady(), 0, &[0]));
+    let under_way = simulate(&network, &seconds(101)).flows[0].in_network;
+    network.failures = vec![failure(&[0], 100_500, None, 0)];
+    let outcome = simulate(&network, &seconds(101));
+    // Those of 99 ms and 100 ms.
+    assert_eq!((under_way, outcome.failures[0].lost.on_link, outcome.flows[0].in_network), (packets(2), packets(2), packets(0)));
 }
 
 #[test]
@@ -255,19 +271,29 @@ fn of_many_paths_some_are_drawn_over_all_first_links() {
     assert!(firsts.len() >= 4, "{firsts:?}");
 }
 
+/// A port of three classes, with a policer for the first if there is a rate for it.
+fn any_port(bits: u64, packets: u32, (scheduler, buffer, policed): (SchedulerKind, BufferKind, Option<u64>)) -> PortSetup {
+    let parameters: Vec<_> = (0..CLASSES as u32).map(|class| parameters(scheduler, class, bits / 4)).collect();
+    let mut setup = port(bits, scheduler, &parameters, packets);
+    setup.buffer = buffer.build(&BufferParameters { flows: CLASSES, packets: Some(packets), ..BufferParameters::default() }).unwrap();
+    setup.policers[0] = policed.map(|bits| PolicerKind::Gcra.build(&Contract::new(rate(bits), 1500)).unwrap());
+    setup
+}
+
 /// Links of a random graph: a ring, so that all nodes are connected, and chords.
 fn any_graph() -> impl Strategy<Value = Network> {
     (4usize..7).prop_flat_map(|nodes| {
         let chords = prop::collection::vec((0..nodes, 0..nodes), 0..6);
         let disturbances = prop::collection::vec(prop::option::weighted(0.1, (0u64..400_000_000, 0u64..9_000, 0u64..400_000_000)), 40);
-        (chords, prop::collection::vec((400_000u64..5_000_000, 1u32..20, 0u64..9_000, 1u32..3), 40), disturbances).prop_map(
+        let kinds = (select(SchedulerKind::ALL), select(BufferKind::ALL), prop::option::of(100_000u64..2_000_000));
+        (chords, prop::collection::vec((500_000u64..5_000_000, 1u32..20, 0u64..9_000, 1u32..3, kinds), 40), disturbances).prop_map(
             move |(chords, links, disturbances)| {
                 let mut pairs: Vec<(usize, usize)> = (0..nodes).map(|node| (node, (node + 1) % nodes)).collect();
                 pairs.extend(chords.into_iter().filter(|(a, b)| a != b));
                 let mut network = duplex(nodes, &pairs);
-                for (index, ((bits, limit, delay, weight), disturbed)) in links.into_iter().zip(disturbances).enumerate() {
+                for (index, ((bits, limit, delay, weight, kinds), disturbed)) in links.into_iter().zip(disturbances).enumerate() {
                     let Some(link) = network.links.get_mut(index) else { break };
-                    (link.name, link.port, link.propagation) = (index.to_string(), fifo(bits, limit), micros(delay));
+                    (link.name, link.port, link.propagation) = (index.to_string(), any_port(bits, limit, kinds), micros(delay));
                     link.impairment.disturbance = disturbed.and_then(|(late, by, twice)| Disturbance::new(late, micros(by), twice, 1));
                     network.weights.push(weight);
                 }

@@ -189,7 +189,7 @@ impl<'a> Flows<'a> {
     #[cold]
     pub(super) fn lose_unrouted(&mut self, flow: usize, length: u32) {
         self.unrouted.add(length);
-        self.meters[flow].lose_unrouted(length);
+        self.meters[flow].lose(LinkId(0), length, LossKind::Unrouted);
         if let Some(source) = self.greedy(flow) {
             source.lost();
         }

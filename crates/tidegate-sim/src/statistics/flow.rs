@@ -94,6 +94,8 @@ pub(crate) enum LossKind {
     AtPort(DropReason),
     /// The link loses it, after it has been transmitted.
     OnLink,
+    /// It has no path, and does not set out. The link tells nothing.
+    Unrouted,
 }
 
 /// What a flow's meter needs to know of its paths.
@@ -165,8 +167,6 @@ pub(crate) struct FlowMeter {
     jitter: CoarseHistogram,
     /// What was lost where and why, in the order of first occurrence: few links of few flows lose packets.
     losses: Vec<(LinkId, LossKind, Volume)>,
-    /// What was lost where it set out.
-    unrouted: Volume,
     delivered_bytes: Bins,
     /// Of the warm-up too; its number is 0 before the first delivery.
     longest: LongestDelay,
@@ -195,7 +195,6 @@ impl FlowMeter {
             reordered: 0,
             jitter: CoarseHistogram::default(),
             losses: Vec::new(),
-            unrouted: Volume::default(),
             delivered_bytes: Bins::new(sample_interval),
             longest: LongestDelay { number: 0, created: 0, delay: 0 },
             late: 0,
@@ -274,7 +273,7 @@ impl FlowMeter {
         }
     }
 
-    /// A packet is lost at a link of the path.
+    /// A packet is lost at a link.
     pub(crate) fn lose(&mut self, link: LinkId, length: u32, kind: LossKind) {
         self.lost.add(length);
         match self.losses.iter_mut().find(|known| (known.0, known.1) == (link, kind)) {
@@ -283,18 +282,11 @@ impl FlowMeter {
         }
     }
 
-    /// A packet is lost where it sets out, because no path is left.
-    pub(crate) fn lose_unrouted(&mut self, length: u32) {
-        self.lost.add(length);
-        self.unrouted.add(length);
-    }
-
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
         self.duplicated_before = self.duplicated[0];
         self.tagged_before.offered = self.tagged.offered;
         self.losses.clear();
-        self.unrouted = Volume::default();
     }
 
     /// Adds what was measured in another part of the network. At most one of the two has deliveries.
@@ -330,11 +322,12 @@ impl FlowMeter {
         let place = |link: LinkId| (path.iter().position(|&other| other == link).unwrap_or(usize::MAX), link);
         let reason = |kind: LossKind| if let LossKind::AtPort(reason) = kind { reason as usize } else { usize::MAX };
         self.losses.sort_by_key(|&(link, kind, _)| (place(link), reason(kind)));
-        let (mut dropped, mut lost_on_links) = (Vec::new(), Vec::new());
+        let (mut dropped, mut lost_on_links, mut unrouted) = (Vec::new(), Vec::new(), Volume::default());
         for (link, kind, lost) in self.losses {
             match kind {
                 LossKind::AtPort(reason) => dropped.push((link, reason, lost)),
                 LossKind::OnLink => lost_on_links.push((link, lost)),
+                LossKind::Unrouted => unrouted += lost,
             }
         }
         Some(FlowStatistics {
@@ -346,7 +339,7 @@ impl FlowMeter {
             reordered: self.reordered,
             dropped,
             lost_on_links,
-            unrouted: self.unrouted,
+            unrouted,
             tcp: None,
             delays: self.delays,
             jitter: self.jitter,
