@@ -206,6 +206,8 @@ fn report_of(
             error => Failure::Defect(error.to_string()),
         })?;
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
+        let prefix = variant_name.map_or_else(String::new, |name| format!("{name}: "));
+        report.notes.extend(simulation.notes_of_failures().into_iter().map(|note| prefix.clone() + &note));
         report.notes.extend(disturbance_notes(&simulation.network, &outcome, variant_name));
         let changed = changes::simulated_results(&variant.changes, &outcome);
         let mut promises = flow_promises(simulation, &outcome);
