@@ -1,12 +1,13 @@
 //! Priority flow control: links whose far end holds so much that it pauses classes of the port that feeds them.
 //!
-//! A node counts, for each class of each link that leads to it, the bytes that came over the link in this class and wait in the node's ports. Above
-//! [`Pause::above`](crate::network::Pause::above) it sends a pause frame back, and at [`Pause::below`](crate::network::Pause::below) or less one that ends the pause. The frame waits for the packet under way on the
-//! link back, goes before all others, and has effect when it has arrived: the port finishes its packet under way, and starts no other of the class.
+//! A node counts, for each class of each link that leads to it, the bytes that came over the link in this class and wait in the node's ports.
+//! Above [`Pause::above`](crate::network::Pause::above) it sends a pause frame back. At [`Pause::below`](crate::network::Pause::below) or less it sends one
+//! that ends the pause. The frame waits for the packet under way on the link back, goes before all others, and has effect when it has arrived. The port
+//! that hears of a pause finishes its packet under way, and starts no other of the class.
 //!
-//! **Headroom.** What may still come behind the packet that crosses the limit ([`headroom`]): one packet that crosses it, all that leaves the port until
-//! the frame has arrived there, and the packet under way then. With `L` the longest packet, `T` its time on the link, `T'` that of the longest packet on the
-//! link back, `F` the time of a pause frame there and `p`, `p'` the propagation delays:
+//! **Headroom.** It is what may still come after the limit is crossed ([`headroom`]): the packet that crosses it, what leaves the port until the frame has
+//! arrived there, and the packet under way then. `L` is the longest packet and `T` its time on the link. `T'` is that of the longest packet on the link back,
+//! `F` that of a pause frame there, and `p`, `p'` are the propagation delays:
 //!
 //! ```text
 //! headroom = 2 L + (p + p' + T' + F) L / T

@@ -3,6 +3,7 @@
 
 mod networks;
 
+use networks::dumbbell::{OC_3, dumbbell, fifo_of_bytes, scenario_a};
 use networks::{fifo, flow, link, parameters, port, rate};
 use proptest::prelude::*;
 use tidegate_core::buffer::BufferParameters;
@@ -12,6 +13,7 @@ use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
 use tidegate_sim::pause::{headroom, links_back};
 use tidegate_sim::source::Cbr;
+use tidegate_sim::tcp::Tcp;
 use tidegate_sim::{Control, Experiment, Link, LinkId, Network, Outcome, Pause, SimulationError, Source, run};
 
 const LONGEST: u64 = 1500;
@@ -87,10 +89,7 @@ const DEEPEST: usize = 5;
 fn tree() -> impl Strategy<Value = Tree> {
     let shape = (1u64..100, 0u64..200);
     let host = (0..DEEPEST, shape.clone(), (1u64..100, 64u32..=LONGEST as u32), 0..DEEPEST);
-    let parents = (1usize..=DEEPEST).prop_flat_map(|switches| {
-        let one = (1..switches).map(|switch| (0..switch).boxed()).collect::<Vec<_>>();
-        one
-    });
+    let parents = (1usize..=DEEPEST).prop_flat_map(|switches| (1..switches).map(|switch| (0..switch).boxed()).collect::<Vec<_>>());
     let links = prop::collection::vec(shape, DEEPEST);
     let limits = (0u64..40_000, 0u64..40_000).prop_map(|(one, other)| (one.max(other), one.min(other)));
     (parents, links, prop::collection::vec(host, 2..7), limits, any::<u64>()).prop_map(|(parents, links, hosts, limits, seed)| Tree {
@@ -188,6 +187,35 @@ proptest! {
         prop_assert_eq!(&paused.flows, &plain.flows);
         prop_assert_eq!(&paused.ports, &plain.ports);
     }
+}
+
+/// Three TCP connections share a link. The room behind it is what pauses need, and the windows fit into the buffers of the hosts: nothing is ever sent again.
+#[test]
+fn tcp_loses_nothing_and_sends_nothing_again() {
+    let tcp = |back| Tcp { start_within: Duration::ZERO, ..scenario_a(back) };
+    let mut network = dumbbell(3, OC_3, Duration::from_milliseconds(1), 700_000, tcp);
+    let plain = play(&Network { links: limited(&network, 50_000), ..network.clone() }, Duration::from_seconds(2));
+    assert!(dropped(&plain, 0) > 0, "without pauses the shared port drops");
+    network.pauses = (0..network.links.len()).map(|index| pause(index, 50_000, 40_000)).collect();
+    let back = links_back(&network);
+    let into: Vec<usize> = (0..network.links.len()).filter(|&link| network.links[link].to == network.links[0].from).collect();
+    let needs = into.iter().map(|&link| 50_000 + headroom(&network.links[link], &network.links[back[link].unwrap().0])).sum();
+    network.links = limited(&network, needs);
+    let outcome = play(&network, Duration::from_seconds(2));
+    assert!((0..network.links.len()).all(|link| dropped(&outcome, link) == 0));
+    for flow in &outcome.flows {
+        let tcp = flow.tcp.as_ref().unwrap();
+        assert_eq!(tcp.retransmissions, 0, "{}", flow.name);
+        assert!(tcp.goodput_bps.mean > 30e6, "{}", tcp.goodput_bps.mean);
+    }
+    assert!(outcome.ports.iter().flat_map(|port| &port.pauses).any(|pause| pause.pauses > 0));
+}
+
+/// The links of a network with this room at the first.
+fn limited(network: &Network, bytes: u64) -> Vec<Link> {
+    let mut links = network.links.clone();
+    links[0].port = fifo_of_bytes(OC_3, bytes);
+    links
 }
 
 /// Three switches in a ring. Each of three flows takes two links of it, and each of these links has two flows.

@@ -41,7 +41,8 @@ impl Judge<'_> {
         if policy.workers.is_some() {
             return Err(because(UNPROVEN.to_owned()));
         }
-        if self.simulation.network.pausable()[place.link.0] {
+        let network = &self.simulation.network;
+        if !network.pauses.is_empty() && network.pausable()[place.link.0] {
             return Err(because("pauses stop it, or ports before it: `tidegate check` tells of the room that they need".to_owned()));
         }
         if let Some(rates) = &link.impairment.rates {

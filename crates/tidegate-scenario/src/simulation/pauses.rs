@@ -116,7 +116,8 @@ fn ports(network: &Network, waiting: &[Waiting]) -> BTreeMap<LinkId, Used> {
         let Some((pause, _)) = counted else { continue };
         let Some(back) = back[pause] else { continue };
         let pause = &network.pauses[pause];
-        *needs.get_or_insert(0) += pause.above + headroom(&network.links[pause.link.0], &network.links[back.0]);
+        let more = pause.above.saturating_add(headroom(&network.links[pause.link.0], &network.links[back.0]));
+        *needs = Some(needs.unwrap_or(0).saturating_add(more));
     }
     ports.retain(|_, used| used.values().any(Option::is_some));
     ports
@@ -143,15 +144,17 @@ fn shortage(network: &Network, policy: &Policy, port: LinkId, used: &Used) -> Op
         if !matches!(buffer.kind, BufferKind::TailDrop) {
             return lost(format!("`{}` may refuse packets before the buffer is full, or push others out", buffer.kind.name()));
         }
-        let mut total = 0;
+        let mut total = 0u64;
         for (&other, needs) in used.iter().filter(|(other, _)| policy.classes[**other].partition == class.partition) {
             let other = &policy.classes[other];
-            total += match (needs, other.limit) {
+            let queues = u64::from(other.queues);
+            let most = match (needs, other.limit) {
                 (Some(needs), _) => *needs,
-                (None, Some(Limit::Bytes(limit))) => limit * u64::from(other.queues),
-                (None, Some(Limit::Packets(limit))) => limit * u64::from(other.queues) * u64::from(policy.longest_frame),
+                (None, Some(Limit::Bytes(limit))) => limit.saturating_mul(queues),
+                (None, Some(Limit::Packets(limit))) => limit.saturating_mul(queues).saturating_mul(policy.longest_frame.into()),
                 (None, None) => return lost(format!("class `{}` has no limit, and may fill the buffer", other.name)),
             };
+            total = total.saturating_add(most);
         }
         if !holds(buffer.limit, total, shortest) {
             return lost(format!("the buffer is {}, and up to {} may wait", print_limit(buffer.limit), print_size(total)));
