@@ -304,7 +304,6 @@ impl FlowMeter {
         self.tagged_before.offered += other.tagged_before.offered;
         // Losses at a link occur in one part.
         self.losses.extend(other.losses);
-        self.unrouted += other.unrouted;
     }
 
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
