@@ -28,6 +28,7 @@ use tidegate_sim::routing::{Choice, Graph, NextHops};
 use tidegate_sim::time::LONGEST_DURATION;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, RoutedPath, Source, Subject, Tagging};
 
+mod events;
 mod failures;
 mod pairs;
 mod paths;
@@ -179,7 +180,7 @@ impl Simulation {
             );
             return None;
         }
-        judge_events(file, &simulation, findings);
+        events::judge(file, &simulation, findings);
         simulation.warn(file, findings);
         pauses::judge(file, &simulation, policies, findings);
         Some(simulation)
@@ -202,27 +203,6 @@ fn equal_paths(file: &File, table: &SimulationTable) -> EqualPaths {
     let has_many = !file.topology.0.is_empty() || !file.workload.is_empty() || file.flow.iter().any(|flow| flow.pairs.is_some());
     let unsaid = if has_many { EqualPaths::Flow } else { EqualPaths::First };
     table.equal_paths.as_ref().map_or(unsaid, |at| at.value.0)
-}
-
-/// The most events of a source in all replications, which take hours.
-const MOST_EVENTS: f64 = 1e11;
-
-/// Reports sources with more than [`MOST_EVENTS`].
-fn judge_events(file: &File, simulation: &Simulation, findings: &mut Vec<Diagnostic>) {
-    let experiment = &simulation.experiment;
-    for (group, table) in simulation.groups.iter().zip(&file.flow) {
-        let Some(flow) = simulation.network.flows.get(group.first) else { continue };
-        let end = flow.stop.unwrap_or(experiment.duration).min(experiment.duration);
-        let seconds = end.saturating_sub(flow.start).picoseconds() as f64 / 1e12;
-        let flows = group.count as f64 * f64::from(experiment.replications);
-        let events = flow.source.events_per_second() * seconds * flows;
-        if events > MOST_EVENTS {
-            let problem =
-                format!("flow `{}` would make about {events:.0e} events, and at most {MOST_EVENTS:.0e} can be simulated", group.name);
-            let finding = table.source.error(problem);
-            findings.push(finding.help("write longer times between its packets or periods, or simulate a shorter time"));
-        }
-    }
 }
 
 fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) -> Experiment {
