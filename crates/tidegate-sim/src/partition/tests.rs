@@ -61,7 +61,7 @@ fn leaf_spine(leaves: usize, spines: usize, hosts: usize) -> Network {
 
 #[test]
 fn hosts_stay_with_their_switch_and_loads_are_equal() {
-    let network = leaf_spine(8, 2, 6);
+    let network = leaf_spine(16, 2, 3);
     network.check().unwrap();
     for parts in [2, 4] {
         let partition = Partition::of(&network, parts).unwrap();
@@ -69,7 +69,7 @@ fn hosts_stay_with_their_switch_and_loads_are_equal() {
         let crossing = network.links.iter().filter(|link| partition.part_of(link.from) != partition.part_of(link.to));
         assert!(crossing.clone().all(|link| link.propagation == Duration::from_microseconds(3)));
         assert_eq!(partition.lookahead, 3_000_000);
-        let is_with_its_leaf = |host: usize| partition.part_of(NodeId(10 + host)) == partition.part_of(NodeId(2 + host / 6));
+        let is_with_its_leaf = |host: usize| partition.part_of(NodeId(18 + host)) == partition.part_of(NodeId(2 + host / 3));
         assert!((0..48).all(is_with_its_leaf), "{partition:?}");
         let (groups, mut loads) = (groups(&network, false), vec![0.0; parts]);
         let traffic = Traffic::of(&network, &groups);
