@@ -93,7 +93,7 @@ fn read(text: &str) -> Result<Value, Failure> {
 fn of_command(program: &Path, file: &Path, changes: &[&str]) -> Result<(f64, f64), Failure> {
     let before = cpu_of_children()?;
     let mut command = Command::new(program);
-    command.arg("run").arg(file).args(changes).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg("run").arg(file).args(["--threads", "1"]).args(changes).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(Failure::cannot("start", &program))?;
     let mut peak = 0.0_f64;
     let status = loop {
