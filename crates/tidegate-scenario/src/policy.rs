@@ -318,6 +318,9 @@ impl<'a> Resolution<'a> {
             policy.bounds = Arc::default();
             let none = Guarantee::None(reason);
             Arc::make_mut(&mut policy.classes).iter_mut().for_each(|class| class.guarantee = none.clone());
+            if policy.workers.is_some() {
+                policy.groups.iter_mut().for_each(|group| group.guarantee = none.clone());
+            }
         }
         Some(policy)
     }

@@ -89,7 +89,7 @@ fn full_buffers_of_both_workers_are_counted_for_their_own_classes() {
     assert!(port.occupancy_max_bytes > 60_000 && port.occupancy_max_bytes <= 120_000, "{}", port.occupancy_max_bytes);
 }
 
-/// Two sites with contracts, each with ten subscribers, of which the first worker has those with odd numbers, and a class of everything else.
+/// Two sites with contracts, each with ten subscribers, of which one worker has those with odd numbers, and a class of everything else.
 fn sites(workers: u32) -> String {
     let site = |name: &str, weight: u32, rate: u32, first: u32| {
         format!(
@@ -166,6 +166,8 @@ fn the_preset_of_subscribers_spans_sites_and_keeps_their_contracts() {
     let checked = parse_str("test", &text(2)).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
     let workers = checked.variants[0].policies.iter().find_map(|policy| policy.workers.clone()).expect("the policy has workers");
     assert_eq!(workers.nodes.len(), 3, "the link and two sites");
+    let policy = checked.variants[0].policies.iter().find(|policy| policy.workers.is_some()).expect("the policy has workers");
+    assert!(policy.groups.iter().all(|group| group.guarantee.rate().is_none()), "nothing is guaranteed to a group either");
     assert!((0..2).all(|worker| workers.parts.iter().filter(|part| part.worker == worker).count() >= 6), "{workers:?}");
     let throughputs =
         |workers: u32| -> Vec<f64> { outcome(&simulation(&text(workers))).flows.iter().map(|flow| flow.throughput_bps.mean).collect() };
