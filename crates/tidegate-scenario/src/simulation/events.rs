@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::File;
 
 /// The most events of a source in all replications, which take hours.
-const MOST_EVENTS: f64 = 1e11;
+pub(crate) const MOST_EVENTS: f64 = 1e11;
 
 /// Reports sources with more than [`MOST_EVENTS`].
 pub(super) fn judge(file: &File, simulation: &Simulation, findings: &mut Vec<Diagnostic>) {

@@ -1,7 +1,8 @@
 //! Workloads of a file: hosts, sizes, and the rate of arrivals that a load comes to.
 
+use super::events::MOST_EVENTS;
 use super::pairs::{listed, nodes};
-use super::{Building, MOST_EVENTS, report_duplicates};
+use super::{Building, report_duplicates};
 use crate::choice::{EqualPaths, Hosts, Pairs};
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::WorkloadTable;
