@@ -26,6 +26,13 @@ fn simulation(rest: &str) -> Simulation {
     load(rest, &[]).variants.remove(0).simulation.unwrap()
 }
 
+#[test]
+fn connections_are_spread_by_flow_and_not_by_packet() {
+    let file = file(&workload("sizes = \"1 kB\"\nload = \"1 %\"")).replacen("duration", "equal_paths = \"packet\"\nduration", 1);
+    let text = parse_str("test", &file).map(|_| ()).unwrap_err().render(false);
+    assert!(text.contains("equal_paths = \"flow\""), "{text}");
+}
+
 fn refusal(rest: &str) -> String {
     parse_str("test", &file(rest)).map(|_| ()).unwrap_err().render(false)
 }

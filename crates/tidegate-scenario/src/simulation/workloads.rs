@@ -153,6 +153,10 @@ impl Building<'_> {
                 return Err(finding.context(span.clone(), "also said here").help("keep one of them"));
             }
         };
+        if self.equal_paths == EqualPaths::Packet {
+            let finding = table.name.error("the packets of a workload's connection all take one path, and `equal_paths` spreads packets");
+            return Err(finding.help("write equal_paths = \"flow\", which spreads connections, or \"first\""));
+        }
         let pattern = self.pattern(table, network, seed)?;
         let request = table.request.as_ref().map(|at| u32::try_from(at.value.0).unwrap_or(u32::MAX));
         let tcp = self.tcp_of(table)?;
