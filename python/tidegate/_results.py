@@ -51,7 +51,7 @@ class Results:
 
     @property
     def replications(self) -> Table:
-        """One row per variant (`run`), replication, scope (`flow` or `port`) and name."""
+        """One row per variant (`run`), replication, scope (`flow`, `port` or `workload`) and name."""
         return self.table("replications")
 
     @property

@@ -38,7 +38,7 @@ class SweepResults:
     """What a sweep measured: one row per point, variant (`run`), and flow or port.
 
     `table` has the columns of `table.parquet`: the point, the value of every axis (as text, and behind it as a number with the unit at the end of its
-    name), `run`, `scope` (`flow` or `port`), `name`, `replications`, and for every metric its mean, the half width of its 95 % interval, and its
+    name), `run`, `scope` (`flow`, `port` or `workload`), `name`, `replications`, and for every metric its mean, the half width of its 95 % interval, and its
     difference to the first point with its own half width.
     """
 
@@ -295,6 +295,10 @@ _WORDS = {
     "goodput_bps": "goodput",
     "occupancy_mean_bytes": "mean occupancy",
     "occupancy_max_bytes": "largest occupancy",
+    "completion_mean_s": "mean completion time",
+    "completion_p99_s": "99 % completion time",
+    "slowdown_mean": "mean slowdown",
+    "slowdown_p99": "99 % slowdown",
 }
 
 _UNITS = {

@@ -103,7 +103,7 @@ fn compare([first_name, second_name]: [String; 2], first: &[Measurement], second
         }
     }
     if figures.is_empty() {
-        return Err(Failure::BadInput(format!("error: {first_name} and {second_name} have no flow and no port in common")));
+        return Err(Failure::BadInput(format!("error: {first_name} and {second_name} have no flow, no port and no workload in common")));
     }
     let tested: Vec<usize> = (0..figures.len()).filter(|&index| figures[index].probability.is_some()).collect();
     let probabilities: Vec<f64> = tested.iter().filter_map(|&index| figures[index].probability).collect();

@@ -8,13 +8,14 @@ use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_report::{
     CallResult, CellResult, ClassPause, ClassResult, CompletionResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
-    FailureResult, FlowResult, PortResult, RefusalCount, ReplicationRow, RoundResult, Run, Series, SeriesKind, SojournSummary,
+    FailureResult, FlowResult, PortResult, RefusalCount, ReplicationRow, RoundResult, RowScope, Run, Series, SeriesKind, SojournSummary,
     TaggingResult, TcpResult, TransferSummary, WorkloadResult,
 };
 use tidegate_scenario::units::{print_duration, print_rate, print_size};
 use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome, PauseOutcome};
 use tidegate_sim::statistics::{
     DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, SizeOutcome, TaggedOutcome, TcpOutcome, WorkloadOutcome,
+    WorkloadStatistics,
 };
 use tidegate_sim::{FailureOutcome, FailureStatistics, FlowOutcome, Outcome, PortOutcome};
 use tidegate_statistics::Histogram;
@@ -94,7 +95,7 @@ pub fn tails(flow: &str, delays: (Vec<f64>, Vec<f64>), jitter: (Vec<f64>, Vec<f6
     tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.into(), values_s, ccdf })
 }
 
-/// What each replication measured by itself: its flows, then its ports.
+/// What each replication measured by itself: its flows, then its ports and workloads.
 fn replication_rows(outcome: &Outcome) -> Vec<ReplicationRow> {
     let span = outcome.measured.picoseconds() as f64 / 1e12;
     let mut rows = Vec::new();
@@ -102,6 +103,8 @@ fn replication_rows(outcome: &Outcome) -> Vec<ReplicationRow> {
         let number = index as u32 + 1;
         rows.extend(outcome.flows.iter().zip(&replication.flows).map(|(named, flow)| flow_row(number, &named.name, flow, span)));
         rows.extend(outcome.ports.iter().zip(&replication.ports).map(|(named, port)| port_row(number, &named.name, port, span)));
+        let workloads = outcome.workloads.iter().zip(&replication.workloads);
+        rows.extend(workloads.map(|(named, workload)| workload_row(number, &named.name, workload, span)));
     }
     rows
 }
@@ -127,12 +130,25 @@ fn port_row(replication: u32, name: &str, port: &PortStatistics, span: f64) -> R
     let dropped: Volume = port.dropped.into_iter().sum();
     ReplicationRow {
         replication,
-        is_port: true,
+        scope: RowScope::Port,
         name: name.into(),
         volumes: [port.offered, port.sent, dropped, port.queued].map(volume),
         throughput_bps: port.sent.bytes as f64 * 8.0 / span,
         loss: (port.offered.packets > 0).then(|| dropped.packets as f64 / port.offered.packets as f64),
         port: Some((port.utilisation, port.occupancy_mean_bytes, port.occupancy_max_bytes)),
+        ..ReplicationRow::default()
+    }
+}
+
+fn workload_row(replication: u32, name: &str, workload: &WorkloadStatistics, span: f64) -> ReplicationRow {
+    let all = workload.all();
+    let figures = || Some([all.times.mean()?, all.times.quantile(0.99)?, all.mean_slowdown()?, all.slowdown(0.99)?]);
+    ReplicationRow {
+        replication,
+        scope: RowScope::Workload,
+        name: name.into(),
+        throughput_bps: workload.bytes as f64 * 8.0 / span,
+        completions: figures(),
         ..ReplicationRow::default()
     }
 }

@@ -1,11 +1,12 @@
 //! Figures of a sweep by name: `NAME.METRIC`, and the interval of one that ends the replications of a point.
 
-use tidegate_report::{METRICS, Run};
+use tidegate_report::{METRICS, RowScope, Run};
 use tidegate_sim::Estimate;
 
 /// What figures can be asked of.
 pub struct Names<'a> {
     pub flows: Vec<&'a str>,
+    pub workloads: Vec<&'a str>,
     pub ports: Vec<&'a str>,
 }
 
@@ -14,11 +15,12 @@ impl Names<'_> {
     pub fn figure(&self, text: &str) -> Result<(String, usize), String> {
         let (name, metric) = text.rsplit_once('.').ok_or_else(|| format!("`{text}` is no NAME.METRIC, such as voice.delay_p99_s"))?;
         let metric = index_of(metric).ok_or_else(|| format!("there is no metric `{metric}`; there is {}", METRICS.join(", ")))?;
-        if self.flows.iter().chain(&self.ports).any(|known| *known == name) {
+        let all = || self.flows.iter().chain(&self.workloads).chain(&self.ports);
+        if all().any(|known| *known == name) {
             return Ok((name.to_owned(), metric));
         }
-        let known: Vec<&str> = self.flows.iter().chain(&self.ports).take(20).copied().collect();
-        Err(format!("there is no flow and no link `{name}`; there is {}", known.join(", ")))
+        let known: Vec<&str> = all().take(20).copied().collect();
+        Err(format!("there is no flow, no workload and no link `{name}`; there is {}", known.join(", ")))
     }
 }
 
@@ -49,10 +51,11 @@ impl Until {
         Ok(Until { name, metric, part: percent / 100.0 })
     }
 
-    /// True if the interval of the figure is small enough. A flow comes before a link of its name.
+    /// True if the interval of the figure is small enough. A flow comes before a workload of its name, and both before a link.
     pub fn is_reached(&self, run: &Run) -> bool {
-        let is_port = !run.replications.iter().any(|row| !row.is_port && row.name == self.name);
-        let rows = run.replications.iter().filter(|row| row.name == self.name && row.is_port == is_port);
+        let rows_of = |scope: RowScope| run.replications.iter().filter(move |row| row.name == self.name && row.scope == scope);
+        let first = [RowScope::Flow, RowScope::Workload].into_iter().find(|&scope| rows_of(scope).next().is_some());
+        let rows = rows_of(first.unwrap_or(RowScope::Port));
         let values: Vec<f64> = rows.filter_map(|row| row.figures()[self.metric]).collect();
         Estimate::of(&values).is_some_and(|estimate| estimate.half_width.is_some_and(|width| width <= self.part * estimate.mean.abs()))
     }

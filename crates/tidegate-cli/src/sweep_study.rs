@@ -127,6 +127,7 @@ impl Study {
         };
         let names = Names {
             flows: simulation.network.flows.iter().map(|flow| flow.name.as_str()).collect(),
+            workloads: simulation.network.workloads.iter().map(|workload| workload.name.as_str()).collect(),
             ports: simulation.network.links.iter().map(|link| link.name.as_str()).collect(),
         };
         let experiment = &simulation.experiment;
@@ -143,9 +144,15 @@ impl Study {
             shown.extend(until.as_ref().map(|until| (until.name.clone(), until.metric)));
         }
         if shown.is_empty() {
-            let first = names.flows.first().or(names.ports.first()).map(|name| (*name).to_owned()).unwrap_or_default();
-            shown =
-                ["throughput_bps", "loss", "delay_p99_s"].iter().filter_map(|metric| Some((first.clone(), index_of(metric)?))).collect();
+            let of_connections = names.flows.is_empty() && !names.workloads.is_empty();
+            let metrics = if of_connections {
+                ["completion_mean_s", "slowdown_mean", "slowdown_p99"]
+            } else {
+                ["throughput_bps", "loss", "delay_p99_s"]
+            };
+            let first = names.flows.first().or(names.workloads.first()).or(names.ports.first());
+            let first = first.map(|name| (*name).to_owned()).unwrap_or_default();
+            shown = metrics.iter().filter_map(|metric| Some((first.clone(), index_of(metric)?))).collect();
         }
         let points = sweep.points(seed).map_err(|problem| bad(format!("the sweep of {}: {problem}", scenario.source)))?;
         let replications = arguments.replications.unwrap_or(experiment.replications);

@@ -226,7 +226,7 @@ fn what_cannot_be_swept_is_refused() {
     assert!(said(&[]).contains("has no [sweep], and no --axis"));
     assert!(said(&["--axis", "policy.line.rate"]).contains("has no `=`"));
     assert!(said(&["--axis", "policy.lime.rate=1 Mbit/s"]).contains("lime"));
-    assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--until", "date.loss=5%"]).contains("no flow and no link `date`"));
+    assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--until", "date.loss=5%"]).contains("no flow, no workload and no link `date`"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--show", "data.los"]).contains("no metric `los`"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--design", "girth"]).contains("grid"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s,fast"]).contains("fast"));

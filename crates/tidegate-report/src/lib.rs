@@ -85,8 +85,8 @@ pub use measurements::{Measurement, REPLICATIONS, read_measurements, write_point
 pub use metrics::{METRICS, shown_figure};
 pub use model::{
     CallResult, CellResult, ChangeDone, ChangeResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate,
-    FlowResult, KernelResult, PortResult, PromiseResult, RefusalCount, ReplicationRow, Report, Run, Series, SeriesKind, TaggingResult,
-    TcpResult, TransferSummary, Volume, World,
+    FlowResult, KernelResult, PortResult, PromiseResult, RefusalCount, ReplicationRow, Report, RowScope, Run, Series, SeriesKind,
+    TaggingResult, TcpResult, TransferSummary, Volume, World,
 };
 pub use output::OutputFile;
 pub use packet_trace::{PacketStep, PacketTrace};

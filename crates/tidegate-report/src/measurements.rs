@@ -18,7 +18,7 @@ use crate::parquet_tables::replications;
 /// The table of replications in a folder of results.
 pub const REPLICATIONS: &str = "replications.parquet";
 
-/// One flow or port in one replication, as it was written.
+/// One flow, port or workload in one replication, as it was written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measurement {
     /// The point of a sweep, from 1; 0 for a run.
@@ -29,9 +29,9 @@ pub struct Measurement {
     pub replication: u64,
     /// The seed of all random streams.
     pub seed: u64,
-    /// `flow` or `port`.
+    /// `flow`, `port` or `workload`.
     pub scope: String,
-    /// The flow's or the port's name.
+    /// The name of that.
     pub name: String,
     /// The figures, in the order of [`METRICS`].
     pub figures: [Option<f64>; METRICS.len()],
@@ -104,7 +104,7 @@ pub(crate) fn write_table_file(columns: &[Column<'_>], place: &Path) -> Result<(
 mod tests {
     use super::*;
     use crate::metrics::shown_figure;
-    use crate::model::ReplicationRow;
+    use crate::model::{ReplicationRow, RowScope};
     use crate::sample::sample_report;
 
     #[test]
@@ -113,7 +113,8 @@ mod tests {
         report.seed = Some(7);
         let flow =
             ReplicationRow { replication: 3, name: "voice".into(), throughput_bps: 5.0, loss: Some(0.25), ..ReplicationRow::default() };
-        let port = ReplicationRow { replication: 3, is_port: true, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
+        let port =
+            ReplicationRow { replication: 3, scope: RowScope::Port, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
         let delayed = ReplicationRow { delay_s: Some([1.0, 2.0, 3.0, 4.0, 5.0]), ..flow.clone() };
         report.runs[0].replications = vec![delayed.clone(), port.clone()];
         report.runs[1].replications = vec![flow];

@@ -3,7 +3,7 @@
 use crate::model::ReplicationRow;
 
 /// The names of the figures, in the order of their columns; the unit is in the name.
-pub const METRICS: [&str; 16] = [
+pub const METRICS: [&str; 20] = [
     "throughput_bps",
     "loss",
     "delay_mean_s",
@@ -20,12 +20,17 @@ pub const METRICS: [&str; 16] = [
     "utilisation",
     "occupancy_mean_bytes",
     "occupancy_max_bytes",
+    "completion_mean_s",
+    "completion_p99_s",
+    "slowdown_mean",
+    "slowdown_p99",
 ];
 
 impl ReplicationRow {
     /// Its figures, in the order of [`METRICS`].
     pub fn figures(&self) -> [Option<f64>; METRICS.len()] {
         let delay = |index: usize| self.delay_s.map(|delay| delay[index]);
+        let completion = |index: usize| self.completions.map(|figures| figures[index]);
         let count = |index: usize| self.segments.map(|counts| counts[index] as f64);
         [
             Some(self.throughput_bps),
@@ -44,6 +49,10 @@ impl ReplicationRow {
             self.port.map(|port| port.0),
             self.port.map(|port| port.1),
             self.port.map(|port| port.2 as f64),
+            completion(0),
+            completion(1),
+            completion(2),
+            completion(3),
         ]
     }
 }

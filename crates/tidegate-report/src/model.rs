@@ -222,18 +222,41 @@ pub struct RefusalCount {
     pub offers: Vec<String>,
 }
 
-/// What one replication measured of a flow or a port. What does not apply is `None`.
+/// What a row of a replication is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowScope {
+    /// A flow.
+    #[default]
+    Flow,
+    /// A port.
+    Port,
+    /// A workload.
+    Workload,
+}
+
+impl RowScope {
+    /// Its name in the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flow => "flow",
+            Self::Port => "port",
+            Self::Workload => "workload",
+        }
+    }
+}
+
+/// What one replication measured of a flow, a port or a workload. What does not apply is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReplicationRow {
     /// The number of the replication, from 1. With the report's seed it determines the random streams.
     pub replication: u32,
-    /// True for a port, false for a flow.
-    pub is_port: bool,
-    /// The flow's or the port's name.
+    /// What it is of.
+    pub scope: RowScope,
+    /// The name of that.
     pub name: String,
     /// What was offered, delivered (by a port: transmitted), lost, and under way or queued at the end.
     pub volumes: [Volume; 4],
-    /// Delivered, by a port transmitted, bits per second.
+    /// Delivered, by a port transmitted, by a workload offered as data, bits per second.
     pub throughput_bps: f64,
     /// Lost packets per packet offered; `None` if none was.
     pub loss: Option<f64>,
@@ -247,6 +270,8 @@ pub struct ReplicationRow {
     pub segments: Option<[u64; 4]>,
     /// For a port: the share of the time in which the line was busy, and mean and greatest number of queued bytes.
     pub port: Option<(f64, f64, u64)>,
+    /// For a workload: completion times in seconds, the mean and 99 %, and slowdowns likewise; `None` if no connection was complete.
+    pub completions: Option<[f64; 4]>,
 }
 
 /// What became of one flow.

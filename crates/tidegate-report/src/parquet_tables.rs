@@ -8,7 +8,7 @@
 //! | `series.parquet` | run, kind, name and time |
 //! | `distributions.parquet` | run, kind (delay or jitter), flow and value |
 //! | `drops.parquet` | run, port, `scope`, name and reason |
-//! | `replications.parquet` | run, replication, `scope` (flow or port) and name |
+//! | `replications.parquet` | run, replication, `scope` (flow, port or workload) and name |
 //! | `workloads.parquet` | run, workload and `scope`: all connections, those of a size, or rounds |
 //!
 //! In `drops.parquet` the same packets appear up to three times, once per `scope`: `port`, `class` and `flow`. Filter
@@ -283,7 +283,7 @@ pub(crate) fn replications(report: &Report) -> Vec<Column<'_>> {
         column("replication", Values::Count(of.iter().map(|row| row.replication.into()).collect())),
         // The same for all replications, whose number makes their random streams differ.
         column("seed", Values::Count(vec![report.seed.unwrap_or(0); of.len()])),
-        column("scope", Values::Text(of.iter().map(|row| if row.is_port { "port" } else { "flow" }).collect())),
+        column("scope", Values::Text(of.iter().map(|row| row.scope.name()).collect())),
         column("name", Values::Text(of.iter().map(|row| row.name.as_str()).collect())),
     ];
     columns.extend(counted(of.iter().map(|row| row.volumes).collect()));
@@ -340,6 +340,7 @@ mod tests {
 
     use super::*;
     use crate::columnar;
+    use crate::model::RowScope;
     use crate::sample::sample_report;
 
     type Row = BTreeMap<String, Field>;
@@ -392,7 +393,8 @@ mod tests {
         let mut report = sample_report();
         let volumes = [10, 8, 1, 1].map(|packets| Volume::new(packets, 100 * packets));
         let flow = ReplicationRow { replication: 1, name: "voice".into(), volumes, goodput_bps: Some(5.0), ..ReplicationRow::default() };
-        let port = ReplicationRow { replication: 2, is_port: true, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
+        let port =
+            ReplicationRow { replication: 2, scope: RowScope::Port, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
         report.seed = Some(7);
         report.runs[1].replications = vec![ReplicationRow { delay_s: Some([1.0, 2.0, 3.0, 4.0, 5.0]), ..flow }, port];
         let rows = read(&report, "replications.parquet");
