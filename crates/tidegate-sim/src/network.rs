@@ -248,7 +248,7 @@ impl Network {
 
     fn check_reroutes(&self) -> Result<(), Problem> {
         let called = |flow: usize| self.calls.iter().any(|calls| calls.flows.contains(&flow));
-        for pair in self.reroutes.windows(2).filter(|pair| pair[1].at < pair[0].at) {
+        if let Some(pair) = self.reroutes.windows(2).find(|pair| pair[1].at < pair[0].at) {
             let (subject, name) =
                 (Subject::Flow(pair[1].flow), self.flows.get(pair[1].flow).map_or_else(String::new, |flow| flow.name.clone()));
             let problem = "it gets another path before one that comes earlier in the list".into();
