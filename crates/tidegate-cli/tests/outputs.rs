@@ -84,7 +84,7 @@ fn a_folder_of_results_is_replaced_as_a_whole_or_not_at_all() {
     let out = files.at("out");
     assert!(files.replay(&["--out", &out]).status.success());
     let first = fs::read_dir(&out).unwrap().count();
-    assert_eq!(first, 11);
+    assert_eq!(first, 12);
     assert!(files.replay(&["--out", &out]).status.success());
     assert_eq!(fs::read_dir(&out).unwrap().count(), first);
     let again = tidegate(&["replay", &files.at("policy.toml"), &format!("{out}/sent.pcapng"), "--out", &out]).output().unwrap();

@@ -6,8 +6,9 @@
 //! keeps each spanning node below the link to the rate granted there ([`Limits`]). Its [`WorkerMeter`] observes its port.
 //!
 //! **Law.**
-//! 1. Of a node with a rate of its own, the link or one with a contract, the granted rates never sum up to more than that rate and the credit spread over
-//!    one interval. Credit is what was left unused before, at most what the rate carries in one interval, or one longest packet. Each worker has at least 1 kbit/s.
+//! 1. A node has a rate of its own if it is the link or has a contract. The rates granted at such a node never sum up to more than its rate and the credit
+//!    spread over one interval. Credit is what was left unused before, at most what the rate carries in one interval, or one longest packet. Each worker
+//!    has at least 1 kbit/s.
 //! 2. On each worker the rate granted to a node is at most the one granted to the node above.
 //! 3. Between any two exchanges in time, the packets started below such a node take no more than its rate carries in that time, plus
 //!    [`Exchange::burst`]: the credit limit, and what each worker may start ahead of its rate.
@@ -30,70 +31,31 @@
 //! by weight alone.
 
 mod assignment;
+mod error;
 mod filling;
 mod grants;
 mod meter;
 mod node;
+mod units;
 mod workers;
 
 pub use assignment::assign;
+pub use error::{ExchangeError, Inconsistency};
 pub use meter::{Report, WorkerMeter};
-pub use workers::{Above, Inconsistency, Part, SpanningNode, Workers};
+pub use workers::{Above, Part, SpanningNode, Workers};
 
 use crate::buffer::BufferManager;
 use crate::port::Port;
 use crate::registry::AnyScheduler;
 use crate::shaper::ShapingContract;
-use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
+use crate::units::{Duration, Rate, Time};
 use alloc::vec::Vec;
-use core::fmt;
 use filling::Participant;
 use node::{Node, Place};
-
-/// A byte in units of work: bits per second times picoseconds.
-const BYTE: i128 = 8 * PICOSECONDS_PER_SECOND as i128;
-
-/// One hundredth of the link's rate is granted to the workers alike, so that an idle worker starts its next packet at once.
-const FLOOR_PARTS: u64 = 100;
-
-/// The number of intervals over which a difference in service per weight is made up for, at least.
-const CORRECTION_INTERVALS: u64 = 16;
-
-/// The number of longest packets over whose time it is made up for, at least: the reports count whole packets.
-const CORRECTION_PACKETS: u64 = 32;
+use units::BYTE;
 
 /// Bytes that members send while they are not backlogged are averaged over about this many intervals.
 const AVERAGE_SHIFT: u32 = 3;
-
-/// Why there can be no exchange.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ExchangeError {
-    /// Fewer than 2 workers, or more than 256.
-    Workers(u32),
-    /// The interval is shorter than 10 us or longer than 100 ms.
-    Interval(Duration),
-    /// The link, or a spanning node with a contract, has less than 100 kbit/s per worker.
-    Rate(Rate),
-    /// The numbers of the workers do not fit together.
-    Inconsistent(Inconsistency),
-}
-
-impl fmt::Display for ExchangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExchangeError::Workers(workers) => write!(f, "{workers} workers: 2 to 256 workers can share a link"),
-            ExchangeError::Interval(interval) => {
-                write!(f, "an interval of {} us: 10 us to 100 ms is right", interval.picoseconds() / 1_000_000)
-            }
-            ExchangeError::Rate(rate) => {
-                write!(f, "{} bit/s: each worker needs a part of at least 100 kbit/s; fewer workers are right", rate.bits_per_second())
-            }
-            ExchangeError::Inconsistent(what) => what.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ExchangeError {}
 
 /// Divides the rate of one link among workers, and that of every node that spans workers.
 ///

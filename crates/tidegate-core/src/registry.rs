@@ -3,6 +3,8 @@
 //!
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
+mod outlined;
+
 use crate::algorithm::Algorithm;
 use crate::aqm::{Aqm, AqmError, AqmField, AqmParameters, AqmSetup, AqmState, Judgement, QueueManagement};
 use crate::buffer::{
@@ -22,6 +24,7 @@ use crate::shaper::ShapingContract;
 use crate::units::Time;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use outlined::Outlined;
 
 crate::registry! { $
     /// The registered schedulers by name.
@@ -120,60 +123,6 @@ impl AnyScheduler {
         }
     }
 }
-
-/// The calls of a scheduler, never inlined. Were they inlined into a `match`, every call would save the registers that the most complicated
-/// scheduler needs; like this the `match` is a jump.
-trait Outlined: Scheduler {
-    #[inline(never)]
-    fn outlined_activate(&mut self, now: Time, flow: Flow, head: Head) {
-        self.activate(now, flow, head);
-    }
-
-    #[inline(never)]
-    fn outlined_select(&mut self, now: Time) -> Decision {
-        self.select(now)
-    }
-
-    #[inline(never)]
-    fn outlined_served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.served(now, flow, next);
-    }
-
-    #[inline(never)]
-    fn outlined_lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.lost(now, flow, next);
-    }
-
-    #[inline(never)]
-    fn outlined_served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
-        self.served_and_suspended(now, flow, next);
-    }
-
-    #[inline(never)]
-    fn outlined_suspend(&mut self, now: Time, flow: Flow) {
-        self.suspend(now, flow);
-    }
-
-    #[inline(never)]
-    fn outlined_resume(&mut self, now: Time, flow: Flow, head: Head) {
-        self.resume(now, flow, head);
-    }
-
-    #[inline(never)]
-    fn outlined_prefetch_hint(&mut self) -> Option<Flow> {
-        self.prefetch_hint()
-    }
-
-    #[inline(never)]
-    fn outlined_drive<T: Task>(&mut self, task: T) -> T::Output
-    where
-        Self: Sized,
-    {
-        self.drive(task)
-    }
-}
-
-impl<S: Scheduler> Outlined for S {}
 
 impl AnyScheduler {
     /// A tree of a number of nodes and a number of leaves, each of which a function names: a [`DeficitTree`] if that [suits](DeficitTree::suits),

@@ -1,5 +1,5 @@
-//! The law of `Pausable`, for every registered scheduler, alone and shaped: a paused flow is never named, the others are served as if it had no
-//! packets, and pauses without effect change nothing.
+//! The law of `Pausable`, for every registered scheduler, alone and shaped. A paused flow is never named, and the others are served as if it had no
+//! packets. Pauses without effect change nothing.
 
 mod workload;
 

@@ -6,6 +6,9 @@ use std::fmt;
 use tidegate_bounds::curve::TokenBucket;
 use tidegate_core::units::Rate;
 
+/// Why nothing is guaranteed at a port of several workers.
+pub(crate) const UNPROVEN_WITH_WORKERS: &str = "several workers share the link, at rates that follow what they report";
+
 /// A guaranteed rate on the wire, in whole bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LeastRate(u64);

@@ -6,7 +6,7 @@ use crate::choice::NodeReading;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, PolicyTable};
-use crate::guarantee::Guarantee;
+use crate::guarantee::{Guarantee, UNPROVEN_WITH_WORKERS};
 use crate::link::{WrittenDisturbance, WrittenLoss, behind};
 use crate::overhead::MOST_OVERHEAD;
 use crate::partition::{Buffer, BufferSpec, Buffers, Partition};
@@ -312,7 +312,7 @@ impl<'a> Resolution<'a> {
         policy.workers = policy.divided(table, findings).map(Arc::new);
         let by_cells =
             policy.adapter.is_some().then(|| "the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
-        let by_workers = policy.workers.is_some().then(|| workers::UNPROVEN.to_owned());
+        let by_workers = policy.workers.is_some().then(|| UNPROVEN_WITH_WORKERS.to_owned());
         if let Some(reason) = by_cells.or(by_workers).or_else(|| policy.link.rates.as_ref().map(unproven)) {
             // These bounds are those of the packet scheduler at one rate.
             policy.bounds = Arc::default();

@@ -30,10 +30,13 @@ use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, Node
 
 mod events;
 mod failures;
+mod group;
 mod pairs;
 mod paths;
 pub(crate) mod pauses;
 pub(crate) mod workloads;
+
+pub use group::FlowGroup;
 
 /// Bytes of an ATM cell.
 const CELL: u32 = 53;
@@ -59,19 +62,6 @@ pub struct Simulation {
     pub bounds_of_link: Vec<Vec<NodeBounds>>,
     /// For each link with a rate of its own, its policy at that rate.
     pub(crate) own_policies: Vec<Option<Policy>>,
-}
-
-/// The flows of one table: one, or `count` equal ones.
-#[derive(Clone, Debug)]
-pub struct FlowGroup {
-    /// The name in the file.
-    pub name: String,
-    /// The index of its first flow in [`Network::flows`]; the others follow.
-    pub first: usize,
-    /// How many flows it has.
-    pub count: usize,
-    /// The end-to-end promise of each.
-    pub promise: Option<Promise>,
 }
 
 impl Simulation {
@@ -102,6 +92,12 @@ impl Simulation {
     /// The policy of a link, at its rate.
     pub(crate) fn policy<'a>(&'a self, link: LinkId, policies: &'a [Policy]) -> &'a Policy {
         self.own_policies[link.0].as_ref().unwrap_or(&policies[self.policy_of_link[link.0]])
+    }
+
+    /// The policy of each link, at its rate; `None` if the policy has errors.
+    fn policies_of_links<'a>(&'a self, policies: &'a [Option<Policy>]) -> Vec<Option<&'a Policy>> {
+        let links = self.own_policies.iter().zip(&self.policy_of_link);
+        links.map(|(own, &shared)| own.as_ref().or(policies[shared].as_ref())).collect()
     }
 
     /// True if the flows are calls.
@@ -155,7 +151,7 @@ impl Simulation {
         };
         building.links();
         let mut simulation = building.flows(experiment, capture)?;
-        simulation.network.pauses = pauses::resolve(file, &simulation, policies, findings);
+        simulation.network.pauses = pauses::resolve(file, &simulation.policies_of_links(policies), findings);
         if findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
             return None;
         }
@@ -180,9 +176,9 @@ impl Simulation {
             );
             return None;
         }
-        events::judge(file, &simulation, findings);
+        events::judge(file, &simulation.groups, &simulation.network, &simulation.experiment, findings);
         simulation.warn(file, findings);
-        pauses::judge(file, &simulation, policies, findings);
+        pauses::judge(file, &simulation.network, &simulation.policies_of_links(policies), findings);
         Some(simulation)
     }
 

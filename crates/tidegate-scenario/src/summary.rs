@@ -78,7 +78,7 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         text += &topology::describe(simulation);
         text += &links(variant, simulation, detail);
         text += &failures::describe(simulation, detail);
-        text += &pauses::describe(simulation, detail);
+        text += &pauses::describe(&simulation.network, detail);
         let flows = flows(simulation, detail) + &workloads::describe(&simulation.network, &simulation.sizes);
         if flows != flows_shown {
             text += &flows;

@@ -3,8 +3,8 @@
 //! Every part is a region of nodes, each with the ports of its links. Only packets, which take the propagation delay of a link to cross, connect two
 //! parts. The least of these delays is the *lookahead*: so long no part can disturb another.
 //!
-//! **Method.** Nodes that must not be parted become one: those at both ends of a link without propagation delay, or that disturbs the order of packets,
-//! and the hosts of a connection whose ends share an application. Nodes with one neighbour, such as hosts, stay with it if enough others are left to
+//! **Method.** Nodes that must not be parted become one: those at both ends of a link without propagation delay, or of one that disturbs the order of
+//! packets. So do the hosts of a connection whose ends share an application. Nodes with one neighbour, such as hosts, stay with it if enough others are left to
 //! divide. The nodes where traffic starts are divided in their order into ranges of equal load.
 //! Every other node joins the part with which it shares the most traffic; among equals, the one with the least load. Then nodes move where that lessens
 //! the traffic between parts, within 5 % of equal load.

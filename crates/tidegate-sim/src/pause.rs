@@ -5,8 +5,8 @@
 //! that ends the pause. The frame waits for the packet under way on the link back, goes before all others, and has effect when it has arrived. The port
 //! that hears of a pause finishes its packet under way, and starts no other of the class.
 //!
-//! **Headroom.** It is what may still come after the limit is crossed ([`headroom`]): the packet that crosses it, what leaves the port until the frame has
-//! arrived there, and the packet under way then. `L` is the longest packet and `T` its time on the link. `T'` is that of the longest packet on the link back,
+//! **Headroom.** It is what may still come after the limit is crossed ([`headroom`]). That is the packet that crosses it, what leaves the port until the
+//! frame has arrived there, and the packet under way then. `L` is the longest packet and `T` its time on the link. `T'` is that of the longest packet on the link back,
 //! `F` that of a pause frame there, and `p`, `p'` are the propagation delays:
 //!
 //! ```text

@@ -11,7 +11,7 @@
 //! | [`admitting_ports`] | the ports that admit flows, and the rates of their flows |
 //! | [`flows`] | what the data plane reports about flows |
 //! | [`failures`] | links that fail and recover |
-//! | [`pauses`] | ports that can be paused, and the nodes that pause them |
+//! | [`pauses`] | what nodes hold and pause; [`pausing`] how packets pass a port that can be paused |
 //! | [`workers`] | the port of a link that several workers share |
 //! | [`divided`] | a replication on several threads, and [`exchange`] what they tell each other |
 //! | [`tracing`] | the steps of packets, where they are traced |
@@ -41,10 +41,10 @@ use admitting_ports::AdmittingPorts;
 use agenda::{Agenda, Due};
 use connections::Connections;
 use data_plane::DataPlane;
-use divided::Outbox;
 use flights::Flights;
 use flows::Flows;
 use link::LinkPort;
+use outbox::Outbox;
 use pauses::Pauses;
 use signalling::Signalling;
 use sources::Sources;
@@ -65,8 +65,11 @@ mod failures;
 mod flights;
 mod flows;
 mod link;
+mod outbox;
 mod packet;
+mod pausable_port;
 mod pauses;
+mod pausing;
 mod pool;
 mod reverse_path;
 mod signalling;

@@ -14,7 +14,7 @@ use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::Duration;
 use tidegate_link::Disturbance;
-use tidegate_sim::failure::reroutes;
+use tidegate_sim::rerouting::reroutes;
 use tidegate_sim::routing::{Choice, MOST_PATHS, flow_hash};
 use tidegate_sim::source::{Cbr, Greedy, Poisson};
 use tidegate_sim::tcp::Tcp;

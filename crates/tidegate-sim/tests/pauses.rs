@@ -1,5 +1,5 @@
-//! Priority flow control: nothing is lost where buffers have the headroom that is derived, which is tight; what is behind a paused class waits, other
-//! classes do not; and a cycle of pauses that never ends is reported.
+//! Priority flow control: nothing is lost where buffers have the headroom that is derived, which is tight. What is behind a paused class waits, other
+//! classes do not. A cycle of pauses that never ends is reported.
 
 mod networks;
 

@@ -4,8 +4,8 @@
 //! maximum are exact. One made by [`Buckets::coarse`] has an eighth of the buckets, and errs by eight times as much. With a constant part, such as the propagation of a path, the 1/128 is of the rest.
 //!
 //! **State.** A value is counted in units of 1024 ps; each power of two is divided into 128 buckets, or 32. The first buckets that are hit are
-//! listed: 4 bytes each, in at most twice the memory needed. From then on memory covers the range from the least to the greatest value: 512 bytes per
-//! power of two, or 128 bytes, and at most twice what is needed; the double once a bucket has counted more than 2^32 values.
+//! listed: 4 bytes each, in at most twice the memory needed. From then on memory covers the range from the least to the greatest value, and is
+//! at most twice what is needed. Each power of two takes 512 bytes, or 128; the double once a bucket has counted more than 2^32 values.
 //!
 //! **Cost.** One leading-zeros count and one increment; before that, while buckets are listed, a binary search.
 

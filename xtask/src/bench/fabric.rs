@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Connections for each host, and microseconds simulated.
+/// Connections for each host.
 const FLOWS_PER_HOST: f64 = 97.65625;
+/// The simulated time, in microseconds.
 const MICROSECONDS: u32 = 1_000;
 /// The most ports per switch that peers simulate, and their connections for each host.
 const MOST_PORTS_OF_PEERS: u32 = 8;

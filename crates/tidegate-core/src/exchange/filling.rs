@@ -1,6 +1,6 @@
 //! Water filling: how a rate is shared by weight among those that may need less than their share.
 
-use super::meter::FRACTION;
+use super::units::FRACTION;
 use alloc::vec::Vec;
 
 /// One that shares a rate.

@@ -1,9 +1,10 @@
 //! What an exchange computes: demands from the leaves upwards, and grants from the link downwards.
 
 use super::filling::{Participant, UNLIMITED, collect, demand, level};
-use super::meter::FRACTION;
-use super::node::{Node, Place};
-use super::{AVERAGE_SHIFT, BYTE, CORRECTION_INTERVALS, Exchange, FLOOR_PARTS, Report};
+use super::node::{CORRECTION_INTERVALS, Node, Place};
+use super::units::{BYTE, FRACTION};
+use super::workers::FLOOR_PARTS;
+use super::{AVERAGE_SHIFT, Exchange, Report};
 use crate::units::{Duration, Rate};
 
 impl Exchange {

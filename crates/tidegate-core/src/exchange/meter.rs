@@ -1,5 +1,6 @@
 //! What one worker reports at an exchange, gathered by an observer of its port.
 
+use super::units::FRACTION;
 use super::workers::{Above, Workers};
 use crate::observer::Observer;
 use crate::packet::{DropReason, Flow, Packet};
@@ -249,9 +250,6 @@ impl WorkerMeter {
         node.reciprocal = (1 << RECIPROCAL) / (*sum).max(1);
     }
 }
-
-/// Fraction bits of service per weight, and of levels.
-pub(super) const FRACTION: u32 = 24;
 
 /// Fraction bits of the reciprocal of a weight.
 const RECIPROCAL: u32 = 44;

@@ -1,8 +1,15 @@
 //! The state of a spanning node between exchanges.
 
 use super::filling::NO_LEVEL;
-use super::{BYTE, CORRECTION_INTERVALS, CORRECTION_PACKETS, SpanningNode, Workers};
+use super::units::BYTE;
+use super::workers::{SpanningNode, Workers};
 use crate::units::{Duration, Rate};
+
+/// The number of intervals over which a difference in service per weight is made up for, at least.
+pub(super) const CORRECTION_INTERVALS: u64 = 16;
+
+/// The number of longest packets over whose time it is made up for, at least: the reports count whole packets.
+const CORRECTION_PACKETS: u64 = 32;
 
 /// A node without a contract may start this many longest packets ahead of its rate on each worker, and what the link carries in as many intervals. It
 /// keeps its turns while siblings have theirs.

@@ -1,10 +1,12 @@
 //! How the tree of a port is divided among workers.
 
-use super::ExchangeError;
+use super::error::{ExchangeError, Inconsistency};
 use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate};
 use alloc::vec::Vec;
-use core::fmt;
+
+/// One hundredth of the link's rate is granted to the workers alike, so that an idle worker starts its next packet at once.
+pub(super) const FLOOR_PARTS: u64 = 100;
 
 /// The workers of a link, and which of them has what.
 ///
@@ -70,33 +72,6 @@ pub struct Part {
     pub most: Option<Rate>,
 }
 
-/// What is wrong in [`Workers`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inconsistency {
-    /// There is no link, or a node is not after the one above it.
-    Nodes,
-    /// A part is not after the one above it, or not on the worker of that one.
-    Parts,
-    /// A weight is 0, or a worker has a number that is too great.
-    Range,
-    /// There is not one part for each flow of the port.
-    Flows,
-    /// A spanning node has a contract with a peak rate or a dual bucket.
-    Contract,
-}
-
-impl fmt::Display for Inconsistency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Inconsistency::Nodes => "the link is the first spanning node, and every other one comes after the node above it",
-            Inconsistency::Parts => "a part comes after the one above it, and is on the same worker",
-            Inconsistency::Range => "weights are at least 1, and workers are numbered from 0",
-            Inconsistency::Flows => "each flow of the port has a part",
-            Inconsistency::Contract => "a node that spans workers has a contract of one rate and a single bucket",
-        })
-    }
-}
-
 impl Workers {
     /// Workers among which only the link spans. Each flow is a member of it, with a weight and a worker.
     pub fn of_link(count: u32, exchange_every: Duration, weights: &[u32], worker_of: &[u32]) -> Workers {
@@ -154,7 +129,7 @@ impl Workers {
 
     /// True if this number of workers can share a rate: each needs a part of at least 100 kbit/s.
     pub fn can_share(rate: Rate, count: u32) -> bool {
-        rate.bits_per_second() / u64::from(count) >= super::FLOOR_PARTS * Rate::MIN.bits_per_second()
+        rate.bits_per_second() / u64::from(count) >= FLOOR_PARTS * Rate::MIN.bits_per_second()
     }
 }
 

@@ -3,9 +3,6 @@
 use super::Policy;
 use tidegate_core::exchange::{Above, Workers};
 
-/// Why nothing is guaranteed at a port of several workers.
-pub(crate) const UNPROVEN: &str = "several workers share the link, at rates that follow what they report";
-
 impl Policy {
     /// The worker that has a class, if the policy has several.
     pub fn worker_of_class(&self, class: usize) -> Option<u32> {

@@ -1,8 +1,8 @@
 //! Whether the packets of a class always find room at its port: the bounds on backlogs beside the limits of buffers.
 
 use super::{Judge, Place, Shortfall};
+use crate::guarantee::UNPROVEN_WITH_WORKERS;
 use crate::policy::Class;
-use crate::policy::workers::UNPROVEN;
 use crate::proof::{ProvenQueue, SEVERAL_PATHS, of_policer};
 use crate::rates::unproven;
 use crate::units::{Limit, print_count, print_limit, print_size};
@@ -39,7 +39,7 @@ impl Judge<'_> {
             return Err(because("the buffers of a port that sends cells count cells, and no room is proven in them".to_owned()));
         }
         if policy.workers.is_some() {
-            return Err(because(UNPROVEN.to_owned()));
+            return Err(because(UNPROVEN_WITH_WORKERS.to_owned()));
         }
         let network = &self.simulation.network;
         if !network.pauses.is_empty() && network.pausable()[place.link.0] {

@@ -1,17 +1,17 @@
 //! How many events the sources of a simulation make.
 
-use super::Simulation;
+use super::group::FlowGroup;
 use crate::diagnostic::Diagnostic;
 use crate::document::File;
+use tidegate_sim::{Experiment, Network};
 
 /// The most events of a source in all replications, which take hours.
 pub(crate) const MOST_EVENTS: f64 = 1e11;
 
 /// Reports sources with more than [`MOST_EVENTS`].
-pub(super) fn judge(file: &File, simulation: &Simulation, findings: &mut Vec<Diagnostic>) {
-    let experiment = &simulation.experiment;
-    for (group, table) in simulation.groups.iter().zip(&file.flow) {
-        let Some(flow) = simulation.network.flows.get(group.first) else { continue };
+pub(super) fn judge(file: &File, groups: &[FlowGroup], network: &Network, experiment: &Experiment, findings: &mut Vec<Diagnostic>) {
+    for (group, table) in groups.iter().zip(&file.flow) {
+        let Some(flow) = network.flows.get(group.first) else { continue };
         let end = flow.stop.unwrap_or(experiment.duration).min(experiment.duration);
         let seconds = end.saturating_sub(flow.start).picoseconds() as f64 / 1e12;
         let flows = group.count as f64 * f64::from(experiment.replications);

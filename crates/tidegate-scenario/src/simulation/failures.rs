@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, suggest};
 use crate::document::FailureTable;
 use crate::value::Block;
 use tidegate_core::units::Duration;
-use tidegate_sim::failure::reroutes;
+use tidegate_sim::rerouting::reroutes;
 use tidegate_sim::routing::Choice;
 use tidegate_sim::{Failure, LinkId, Network, NodeId, RoutedPath};
 

@@ -1,6 +1,5 @@
 //! Priority flow control of a file: reads `pause` of links, judges whether buffers have the room that it needs, and tells of it.
 
-use super::Simulation;
 use crate::detail::Detail;
 use crate::diagnostic::{Diagnostic, suggest};
 use crate::document::{File, LinkTable, PauseTable};
@@ -20,22 +19,17 @@ const SHORTEST_UNKNOWN: u64 = 40;
 /// The most warnings of buffers without room; the others are like them.
 const MOST_WARNINGS: usize = 5;
 
-/// The pauses of the links of a simulation, in their order.
-pub(super) fn resolve(file: &File, simulation: &Simulation, policies: &[Option<Policy>], findings: &mut Vec<Diagnostic>) -> Vec<Pause> {
+/// The pauses of the links of a file, in their order. `policies` has the policy of each link.
+pub(super) fn resolve(file: &File, policies: &[Option<&Policy>], findings: &mut Vec<Diagnostic>) -> Vec<Pause> {
     let mut pauses = Vec::new();
     for (index, link) in file.link.iter().enumerate() {
-        let Some(table) = &link.pause else { continue };
-        let Some(policy) = policy_of(simulation, LinkId(index), policies) else { continue };
+        let (Some(table), Some(policy)) = (&link.pause, policies[index]) else { continue };
         match pause(table, link, LinkId(index), policy) {
             Ok(pause) => pauses.push(pause),
             Err(finding) => findings.push(finding),
         }
     }
     pauses
-}
-
-fn policy_of<'a>(simulation: &'a Simulation, link: LinkId, policies: &'a [Option<Policy>]) -> Option<&'a Policy> {
-    simulation.own_policies[link.0].as_ref().or(policies[simulation.policy_of_link[link.0]].as_ref())
 }
 
 fn pause(table: &Block<PauseTable>, link: &LinkTable, number: LinkId, policy: &Policy) -> Result<Pause, Diagnostic> {
@@ -77,16 +71,15 @@ fn pause(table: &Block<PauseTable>, link: &LinkTable, number: LinkId, policy: &P
     Ok(Pause { link: number, classes, above, below })
 }
 
-/// Warns where lossless packets may be lost behind the first port, and of circles.
-pub(super) fn judge(file: &File, simulation: &Simulation, policies: &[Option<Policy>], findings: &mut Vec<Diagnostic>) {
-    let network = &simulation.network;
+/// Warns where lossless packets may be lost behind the first port, and of circles. `policies` has the policy of each link.
+pub(super) fn judge(file: &File, network: &Network, policies: &[Option<&Policy>], findings: &mut Vec<Diagnostic>) {
     if network.pauses.is_empty() {
         return;
     }
     let waiting = waiting(network);
     let shortages: Vec<(LinkId, String)> = ports(network, &waiting)
         .into_iter()
-        .filter_map(|(port, used)| Some((port, shortage(network, policy_of(simulation, port, policies)?, port, &used)?)))
+        .filter_map(|(port, used)| Some((port, shortage(network, policies[port.0]?, port, &used)?)))
         .collect();
     for (number, (port, problem)) in shortages.iter().enumerate().take(MOST_WARNINGS) {
         let more = shortages.len() - MOST_WARNINGS.min(shortages.len());
@@ -187,8 +180,7 @@ fn shortest(network: &Network, port: LinkId) -> u64 {
 }
 
 /// The pauses in words: limits and headroom of links, alike ones together, and the room that ports need.
-pub(crate) fn describe(simulation: &Simulation, detail: Detail) -> String {
-    let network = &simulation.network;
+pub(crate) fn describe(network: &Network, detail: Detail) -> String {
     if network.pauses.is_empty() {
         return String::new();
     }

@@ -6,10 +6,10 @@
 use super::adapter::AdapterCell;
 use super::admitting_ports::AdmittingPorts;
 use super::agenda::Agenda;
-use super::divided::Outbox;
 use super::flights::{Flights, Flying};
 use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
+use super::outbox::Outbox;
 use super::packet::{InFlight, InTransit, PacketMeta};
 use super::pauses::Pauses;
 use super::workers::{EndedTransmission, WorkersPort};

@@ -1,10 +1,10 @@
 //! One replication on several threads, each of which plays a part of the network.
 //!
-//! **Law.** The outcome has the same bytes as on one thread. A part has the events that concern its nodes, in the order that one thread plays them in:
-//! its slots keep their order, and what comes from another part comes later than all that has been played.
+//! **Law.** The outcome has the same bytes as on one thread. A part plays the events of its nodes in the order in which one thread plays them: its
+//! slots keep their order. What comes from another part comes later than all that has been played.
 
 use super::data_plane::DataPlane;
-use super::exchange::{Exchange, Mail};
+use super::exchange::Exchange;
 use super::packet::{InFlight, InTransit};
 use super::{EVENTS_PER_TICK, Played, Simulation, combine};
 use crate::course::Course;
@@ -18,22 +18,6 @@ use crate::tcp::receiving_end::Transfer;
 use crate::tcp::segment::Message;
 use std::slice::Iter;
 use std::thread;
-
-/// What a part of a network has for the others.
-pub(super) struct Outbox<'a> {
-    network: &'a Network,
-    share: Share<'a>,
-    /// By part.
-    mail: Vec<Mail>,
-}
-
-impl<'a> Outbox<'a> {
-    pub(super) fn new(network: &'a Network, share: Share<'a>) -> Outbox<'a> {
-        let mut mail: Vec<Mail> = (0..share.partition.parts).map(|_| Mail::default()).collect();
-        mail.iter_mut().for_each(Mail::clear);
-        Outbox { network, share, mail }
-    }
-}
 
 impl DataPlane<'_> {
     /// A packet is on its way to a node of another part.

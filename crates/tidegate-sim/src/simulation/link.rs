@@ -6,7 +6,7 @@
 use super::adapter::AdapterLink;
 use super::flights::Flying;
 use super::packet::PacketMeta;
-use super::pauses::PausablePort;
+use super::pausable_port::PausablePort;
 use super::workers::WorkersPort;
 use crate::cells::CellPort;
 use crate::course::Course;

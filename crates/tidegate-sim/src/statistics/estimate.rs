@@ -44,5 +44,21 @@ pub(crate) fn t_quantile(degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
+/// The mean of several series point by point; an empty one counts as zeros.
+pub(super) fn average<I: Iterator<Item = f64>>(runs: impl ExactSizeIterator<Item = I>) -> Vec<f64> {
+    let count = runs.len() as f64;
+    let mut sums: Vec<f64> = Vec::new();
+    for run in runs {
+        for (point, value) in run.enumerate() {
+            match sums.get_mut(point) {
+                Some(sum) => *sum += value,
+                None => sums.push(value),
+            }
+        }
+    }
+    sums.iter_mut().for_each(|sum| *sum /= count);
+    sums
+}
+
 #[cfg(test)]
 mod tests;

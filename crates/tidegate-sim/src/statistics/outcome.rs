@@ -1,5 +1,6 @@
 //! All replications together.
 
+use super::estimate::average;
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, LongestDelay, PortStatistics, Tagged, TcpStatistics};
 use super::{WorkloadOutcome, WorkloadStatistics};
 use crate::calls::{CallStatistics, Calls, Refusals};
@@ -582,22 +583,6 @@ fn merged<'a, const FINE: u32>(histograms: impl Iterator<Item = &'a Buckets<FINE
     let mut all = Buckets::default();
     histograms.for_each(|histogram| all.merge(histogram));
     all
-}
-
-/// The mean of several series point by point; an empty one counts as zeros.
-fn average<I: Iterator<Item = f64>>(runs: impl ExactSizeIterator<Item = I>) -> Vec<f64> {
-    let count = runs.len() as f64;
-    let mut sums: Vec<f64> = Vec::new();
-    for run in runs {
-        for (point, value) in run.enumerate() {
-            match sums.get_mut(point) {
-                Some(sum) => *sum += value,
-                None => sums.push(value),
-            }
-        }
-    }
-    sums.iter_mut().for_each(|sum| *sum /= count);
-    sums
 }
 
 #[cfg(test)]
