@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 mod captures;
 mod control;
+mod graphs;
 mod http;
 pub mod mutation;
 mod packets;
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "packets", also: None, longest: 2048, run: packets::run },
     Target { name: "captures", also: None, longest: 4096, run: captures::run },
     Target { name: "scenarios", also: Some("scenarios"), longest: 8192, run: scenarios::run },
+    Target { name: "graphs", also: Some("scenarios/graphs"), longest: 8192, run: graphs::run },
     Target { name: "control", also: None, longest: 4096, run: control::run },
     Target { name: "http", also: None, longest: 9216, run: http::run },
 ];
