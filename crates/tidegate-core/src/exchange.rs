@@ -13,7 +13,8 @@
 //! 3. Between any two exchanges in time, the packets started below such a node take no more than its rate carries in that time, plus
 //!    [`Exchange::burst`]: the credit limit, and what each worker may start ahead of its rate.
 //! 4. Members and spanning nodes that stay backlogged are served in proportion to their weights, whichever workers they are on. The service per weight of
-//!    any two below one node is brought together again within a fixed time, so that differences do not add up. Tested, not proven.
+//!    any two below one node is brought together again within a fixed time, so that differences do not add up. That is tested for members of the link and for
+//!    trees of sites, not proven; in random trees some members of spanning nodes miss it (docs/workers.md).
 //!
 //! **Source.** Weighted max-min shares on each level, as in hierarchical generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions
 //! on Networking 1(3), 1993; J. C. R. Bennett, H. Zhang, IEEE/ACM Transactions on Networking 5(5), 1997. Rates that follow reports every 100 to 200 us:

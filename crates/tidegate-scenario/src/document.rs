@@ -172,6 +172,11 @@ fn changes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyTable {
+    /// Repeats the policy for each value of its variables: `[policy."port-{i}"]`. Texts of the whole table have holes; its lists have no loops of their own then.
+    #[serde(default, rename = "for")]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "changes", extend("default" = "none", "examples" = [{ "i": "1..8" }]))]
+    pub repeat: Ignored,
     /// A preset: a whole node in a few lines. It writes the scheduler, the partitions, and keys of classes; what the file says itself stays.
     /// `tidegate check` prints the policy that results.
     #[schemars(extend("default" = "none: the policy is what the file says"))]

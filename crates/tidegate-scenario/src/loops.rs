@@ -17,6 +17,7 @@ const LISTS_OF_POLICIES: [&str; 5] = ["class", "group", "subscriber", "plan", "s
 
 /// Writes all loops of a tree out.
 pub(crate) fn expand(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+    write_policies_out(root, findings);
     for list in ["link", "flow", "workload", "failure"] {
         write_out(root, list, findings);
     }
@@ -40,6 +41,48 @@ fn write_out(table: &mut DeTable<'_>, list: &str, findings: &mut Vec<Diagnostic>
                 }
             }
             other => elements.push(Spanned::new(span, other)),
+        }
+    }
+}
+
+/// The policies that are loops: their names have holes, too.
+fn write_policies_out(root: &mut DeTable<'_>, findings: &mut Vec<Diagnostic>) {
+    let Some(DeValue::Table(policies)) = root.get_mut("policy").map(Spanned::get_mut) else { return };
+    let has_loop = |policy: &Spanned<DeValue<'_>>| policy.get_ref().as_table().is_some_and(|table| table.contains_key(FOR));
+    if !policies.values().any(has_loop) {
+        return;
+    }
+    for (name, value) in std::mem::replace(policies, DeTable::new()) {
+        let (at, span) = (name.span(), value.span());
+        let (mut written, mut made) = (Vec::new(), Vec::new());
+        match value.into_inner() {
+            DeValue::Table(mut table) if table.contains_key(FOR) => {
+                let Some((key, variables)) = table.remove_entry(FOR) else { continue };
+                let text = Spanned::new(at.clone(), DeValue::String(name.get_ref().clone()));
+                let whole = [("name", text), ("policy", Spanned::new(span.clone(), DeValue::Table(table)))];
+                let whole = whole.into_iter().map(|(key, value)| (Spanned::new(at.clone(), key.into()), value)).collect();
+                match repeated(&whole, key.span(), &variables) {
+                    Ok(tables) => made = tables,
+                    Err(finding) => findings.push(finding),
+                }
+            }
+            other => written.push((name, Spanned::new(span, other))),
+        }
+        for mut table in made {
+            let (Some(name), Some(policy)) = (table.remove("name"), table.remove("policy")) else { continue };
+            let name = match name.into_inner() {
+                DeValue::String(name) => name,
+                // A name that is one hole becomes a number.
+                other => scalar(&other).to_string().into(),
+            };
+            written.push((Spanned::new(at.clone(), name), policy));
+        }
+        for (name, policy) in written {
+            let text = name.get_ref().to_string();
+            if policies.insert(name, policy).is_some() {
+                let finding = Diagnostic::error(at.clone(), format!("another policy is named `{text}` already"));
+                findings.push(finding.help("write a name with a hole for each variable of the loop"));
+            }
         }
     }
 }

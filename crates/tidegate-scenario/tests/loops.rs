@@ -74,3 +74,27 @@ fn a_loop_that_cannot_be_written_out_is_refused_with_its_line_and_values() {
         assert!(found.contains(problem) && found.contains(line), "{keys}: {found}");
     }
 }
+
+/// Policies that a loop makes, and links that use them.
+fn looped(name: &str) -> String {
+    format!(
+        "[simulation]\nduration = \"1 s\"\n[policy.\"{name}\"]\nfor = {{ i = \"1..3\", kind = [\"drr\", \"fifo\"] }}\nrate = \"{{100*i}} Mbit/s\"\nscheduler = \"{{kind}}\"\n\
+         buffer = {{ manager = \"tail-drop\", limit = \"{{i}}00 kB\" }}\n[[policy.\"{name}\".class]]\nname = \"all-{{i}}\"\n\
+         [[link]]\nfor = {{ i = \"1..3\" }}\nname = \"l{{i}}\"\nfrom = \"n{{i}}\"\nto = \"n{{i+1}}\"\npolicy = \"drr-{{i}}\"\n\
+         [[flow]]\nname = \"f\"\npath = [\"l1\", \"l2\", \"l3\"]\nsource = {{ kind = \"greedy\", packet = \"100 B\" }}\n"
+    )
+}
+
+#[test]
+fn a_policy_is_repeated_with_its_classes() {
+    let simulation = load(&looped("{kind}-{i}"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+    let rates: Vec<u64> = simulation.network.links.iter().map(|link| link.port.rate.bits_per_second() / 1_000_000).collect();
+    assert_eq!(rates, [100, 200, 300]);
+    let classes = simulation.network.links.iter().map(|link| link.port.classifier.classes()[0].name.to_string());
+    assert_eq!(classes.collect::<Vec<_>>(), ["all-1", "all-2", "all-3"]);
+    // The loop itself is changed by the name with the holes.
+    let changed = load(&looped("{kind}-{i}"), &["policy.{kind}-{i}.rate=7 Mbit/s"]).unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(changed.network.links.iter().all(|link| link.port.rate.bits_per_second() == 7_000_000));
+    let twice = load(&looped("{kind}"), &[]).unwrap_err();
+    assert!(twice.contains("another policy is named `drr` already") && twice.contains("test:3:"), "{twice}");
+}
