@@ -85,7 +85,7 @@ impl<S: Scheduler> Link<S> {
                 Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                     let head = self.queues[flow.index()].pop_front().expect("only backlogged flows are named");
                     self.scheduler.served(self.now, flow, self.queues[flow.index()].front().copied());
-                    self.now = self.now + link_rate().time_per_byte().ceil(head.length);
+                    self.now += link_rate().time_per_byte().ceil(head.length);
                     return (decision, Some(head));
                 }
                 Decision::Discard(flow) => self.lose_head(flow.index()),
@@ -128,7 +128,7 @@ fn plays(kind: SchedulerKind, is_shaped: bool, flows: &[Wishes], events: &[Event
                 link.scheduler.release(link.now, Flow(flow as u32));
                 paused[flow] = false;
             }
-            Event::Wait(time) => link.now = link.now + Duration::from_picoseconds(time),
+            Event::Wait(time) => link.now += Duration::from_picoseconds(time),
             Event::Send => {
                 let before: usize = link.queues.iter().map(VecDeque::len).sum();
                 let waiting = (0..FLOWS).any(|flow| !paused[flow] && !link.queues[flow].is_empty());
@@ -174,7 +174,7 @@ fn others(kind: SchedulerKind, flows: &[Wishes], events: &[Event], has_paused: b
             Event::Arrive(0, _) | Event::LoseHead(0) if !has_paused => {}
             Event::Arrive(flow, length) => link.arrive(flow, length),
             Event::LoseHead(flow) => link.lose_head(flow),
-            Event::Wait(time) => link.now = link.now + Duration::from_picoseconds(time),
+            Event::Wait(time) => link.now += Duration::from_picoseconds(time),
             Event::Send => {
                 let at = link.now;
                 if let (Decision::Serve(flow) | Decision::ServeAs(flow, _), Some(head)) = link.send() {
@@ -195,7 +195,7 @@ fn blinking(kind: SchedulerKind, is_shaped: bool, flows: &[Wishes], events: &[Ev
         match event {
             Event::Arrive(flow, length) => link.arrive(flow, length),
             Event::LoseHead(flow) => link.lose_head(flow),
-            Event::Wait(time) => link.now = link.now + Duration::from_picoseconds(time),
+            Event::Wait(time) => link.now += Duration::from_picoseconds(time),
             Event::Send => {
                 let at = link.now;
                 if let (Decision::Serve(flow) | Decision::ServeAs(flow, _), Some(head)) = link.send() {

@@ -7,8 +7,11 @@ use crate::units::{print_size, size};
 use csv::ReaderBuilder;
 use tidegate_sim::workload::Sizes;
 
+/// Makes a distribution.
+type Make = fn() -> Sizes;
+
 /// The published distributions, by name.
-const PUBLISHED: [(&str, fn() -> Sizes); 2] = [("web-search", Sizes::web_search), ("data-mining", Sizes::data_mining)];
+const PUBLISHED: [(&str, Make); 2] = [("web-search", Sizes::web_search), ("data-mining", Sizes::data_mining)];
 
 /// Reads the files of sizes that the workloads of a file name, each beside the file.
 pub(crate) fn read_sizes(file: &mut File, texts: &mut Texts, findings: &mut Vec<Diagnostic>) {

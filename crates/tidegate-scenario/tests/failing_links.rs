@@ -90,7 +90,7 @@ fn flows_move_where_routes_avoid_the_link_and_a_listed_path_is_kept() {
             assert_eq!(moves, index > 0 && (first > 1 || crosses(&spec.path)), "{paths}, {}", spec.name);
             assert!(of_flow().all(|reroute| !reroute.paths.is_empty()));
         }
-        let experiment = Experiment { sample_interval: Some(Duration::from_milliseconds(100)), ..simulation.experiment.clone() };
+        let experiment = Experiment { sample_interval: Some(Duration::from_milliseconds(100)), ..simulation.experiment };
         let outcome = run(&simulation.network, &experiment, &Control::default()).unwrap();
         for (flow, spec) in outcome.flows.iter().zip(&simulation.network.flows) {
             let series = &flow.throughput_over_time_bps;
@@ -121,7 +121,7 @@ fn a_policy_changes_while_packets_take_several_paths() {
     let variant = &scenario.variants[0];
     let simulation = variant.simulation.as_ref().unwrap();
     let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
-    let experiment = Experiment { sample_interval: Some(Duration::from_milliseconds(100)), ..simulation.experiment.clone() };
+    let experiment = Experiment { sample_interval: Some(Duration::from_milliseconds(100)), ..simulation.experiment };
     let outcome = run_with_changes(&simulation.network, &changes, &experiment, &Control::default()).unwrap();
     let series = &outcome.flows[0].throughput_over_time_bps;
     assert!(series[2] > 7.9e6 && (3.9e6..4.1e6).contains(&series[8]), "{series:?}");

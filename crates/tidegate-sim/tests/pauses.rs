@@ -70,6 +70,9 @@ fn the_headroom_is_enough_and_a_packet_less_is_not() {
     assert_eq!(dropped(&outcome, 2), 1);
 }
 
+/// The switch, the rate and the delay of the link, the packets, and the switch of the receiver.
+type Host = (usize, (u64, u64), (u64, u32), usize);
+
 /// Switches in a row, hosts at each, and packets from every host to the one at the end; ports of the switches have the room that is derived, in bytes.
 #[derive(Clone, Debug)]
 struct Tree {
@@ -77,8 +80,7 @@ struct Tree {
     parents: Vec<usize>,
     /// By link upward: rate in Mbit/s, and delay in microseconds.
     links: Vec<(u64, u64)>,
-    /// Hosts: the switch, the rate and the delay of the link, the packets, and the switch of the receiver.
-    hosts: Vec<(usize, (u64, u64), (u64, u32), usize)>,
+    hosts: Vec<Host>,
     /// Above which bytes a port is paused, and at which it goes on.
     limits: (u64, u64),
     seed: u64,

@@ -20,7 +20,7 @@ pub(super) const NO_LEVEL: u128 = 1 << 90;
 impl Participant {
     /// What it gets at a level.
     pub(super) fn share(&self, level: u128) -> u128 {
-        self.limit.min(level * u128::from(self.weight) >> FRACTION)
+        self.limit.min((level * u128::from(self.weight)) >> FRACTION)
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn level(supply: u128, participants: &[Participant]) -> u128 {
     for _ in 0..=participants.len() {
         let (mut weights, mut rest) = (0, supply);
         for participant in participants {
-            if participant.limit <= level * u128::from(participant.weight) >> FRACTION {
+            if participant.limit <= (level * u128::from(participant.weight)) >> FRACTION {
                 rest = rest.saturating_sub(participant.limit);
             } else {
                 weights += u128::from(participant.weight);

@@ -234,7 +234,7 @@ impl WorkerMeter {
     /// True if a member's contracts allow it less than its share.
     fn is_bounded(&self, index: usize) -> bool {
         let member = &self.parts[index];
-        let share = u128::from(self.nodes[member.node as usize].level) * u128::from(member.weight) >> FRACTION;
+        let share = (u128::from(self.nodes[member.node as usize].level) * u128::from(member.weight)) >> FRACTION;
         u128::from(member.potential()) < share.min(u128::from(self.link))
     }
 

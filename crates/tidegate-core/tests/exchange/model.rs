@@ -133,7 +133,7 @@ proptest! {
         }
         let granted = |worker: usize, node: usize| exchange.granted(worker)[node].bits_per_second() as f64;
         let floor = 0.01 * LINK / workers as f64;
-        for node in 0..nodes {
+        for (node, share) in shares.iter().copied().enumerate().take(nodes) {
             for worker in 0..workers {
                 let (exact, granted) = (tree.of_worker(node, worker, &rates), granted(worker, node));
                 let error = exact * 0.005 + 0.0005 * LINK;
@@ -144,7 +144,7 @@ proptest! {
             // What a rate leaves unused is spread over the next interval, and at least one packet.
             let cap = tree.nodes[node].2.unwrap_or(LINK);
             let packet = if node == 0 { 0.0 } else { 8.0 * f64::from(LONGEST) / 150e-6 };
-            let credit = if shares[node] > 0.995 * cap { packet + 0.01 * cap } else { packet.max(cap) };
+            let credit = if share > 0.995 * cap { packet + 0.01 * cap } else { packet.max(cap) };
             let sum: f64 = (0..workers).map(|worker| granted(worker, node)).sum();
             prop_assert!(sum <= cap + credit + 1000.0 * workers as f64, "node {node}: {sum} granted, {cap} allowed");
         }

@@ -137,8 +137,11 @@ fn any_load() -> impl Strategy<Value = Load> {
     ]
 }
 
+/// The node, the worker, the weight, and the contract in thousandths of the link.
+type Leaf = (usize, usize, u32, Option<u64>);
+
 /// Trees of up to three levels, all of whose nodes have a member. Some are shaped.
-fn any_tree() -> impl Strategy<Value = (u64, Vec<Node>, Vec<(usize, usize, u32, Option<u64>)>)> {
+fn any_tree() -> impl Strategy<Value = (u64, Vec<Node>, Vec<Leaf>)> {
     let node = (0usize..9, 1u32..5, prop::option::weighted(0.4, 150u64..900));
     let leaf = (0usize..9, 0usize..4, 1u32..5, prop::option::weighted(0.3, 20u64..300));
     (20u64..1000, prop::collection::vec(node, 1..5), prop::collection::vec(leaf, 2..9)).prop_map(|(rate, nodes, leaves)| {
