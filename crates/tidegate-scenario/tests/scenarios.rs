@@ -106,7 +106,7 @@ fn every_scenario_shows_what_it_says() {
             let broken = broken(simulation, &outcome);
             let delivered: u64 = outcome.flows.iter().map(|flow| flow.delivered.packets).sum();
             let connections: u64 = outcome.workloads.iter().map(|workload| workload.arrivals - workload.unfinished).sum();
-            assert!(delivered + connections > 100, "{}, {}: hardly anything is delivered", path.display(), variant.name);
+            assert!(delivered + connections > 50, "{}, {}: hardly anything is delivered", path.display(), variant.name);
             if index == 0 {
                 assert!(broken.is_empty(), "{}, {}: {broken:?}", path.display(), variant.name);
             } else if simulation.groups.iter().any(|group| group.promise.is_some()) && !path.ends_with("mm1-validation.toml") {
