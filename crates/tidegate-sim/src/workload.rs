@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`sizes`] | empirical distributions of sizes, and two published ones |
 //! | [`reach`] | the paths between the hosts of workloads, and the load they bring to each link |
-//! | [`ideal`] | how long a connection takes alone on its path |
+//! | `ideal` | how long a connection takes alone on its path |
 //!
 //! An arrival is one connection, or with [`Pattern::Incast`] a round of several to one receiver. Arrivals do not wait for the network, except with
 //! [`Rhythm::Pause`]: the model is open-loop.
