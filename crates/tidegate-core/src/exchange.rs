@@ -13,14 +13,13 @@
 //! 3. Between any two exchanges in time, the packets started below such a node take no more than its rate carries in that time, plus
 //!    [`Exchange::burst`]: the credit limit, and what each worker may start ahead of its rate.
 //! 4. Members and spanning nodes that stay backlogged are served in proportion to their weights, whichever workers they are on. The service per weight of
-//!    any two below one node is brought together again within a fixed time, so that differences do not add up. That is tested for members of the link and for
-//!    trees of sites, not proven; in random trees some members of spanning nodes miss it (docs/workers.md).
+//!    any two below one node is brought together again within a fixed time, so that differences do not add up. Tested, not proven.
 //!
 //! **Source.** Weighted max-min shares on each level, as in hierarchical generalised processor sharing: A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions
 //! on Networking 1(3), 1993; J. C. R. Bennett, H. Zhang, IEEE/ACM Transactions on Networking 5(5), 1997. Rates that follow reports every 100 to 200 us:
 //! `cake_mq` of Linux 7.0, which has no tree, and loses a third of the link under an 80/20 load.
 //!
-//! **State.** 136 bytes per worker and spanning node; per meter 8 bytes per flow, 48 per part and 88 per spanning node.
+//! **State.** 152 bytes per worker and spanning node; per meter 8 bytes per flow, 48 per part and 88 per spanning node.
 //!
 //! **Cost.** An exchange takes a few divisions per worker and spanning node and at most as many rounds as there are children, whatever the number of
 //! members. A meter takes a few additions and two multiplications per packet, and a division when a member begins or ceases to stand. Nothing is
@@ -57,6 +56,9 @@ use units::BYTE;
 
 /// Bytes that members send while they are not backlogged are averaged over about this many intervals.
 const AVERAGE_SHIFT: u32 = 3;
+
+/// The same for members that their contracts hold back.
+const BOUNDED_SHIFT: u32 = 7;
 
 /// Divides the rate of one link among workers, and that of every node that spans workers.
 ///

@@ -251,7 +251,7 @@ pub struct PolicyTable {
     #[schemars(extend("default" = "fifo"))]
     pub scheduler: Option<At<SchedulerName>>,
     /// The number of threads that carry the packets of the policy between two interfaces, each with some of the classes. Groups that may have a quarter of
-    /// one worker's part or more are on all of them. Nothing is guaranteed then; shares hold within 0.5 % in tested trees while classes are backlogged. A simulation models
+    /// one worker's part or more are on all of them. Nothing is guaranteed then; shares hold within 1 % while classes are backlogged. A simulation models
     /// them; in a replay one worker has the whole link.
     #[schemars(extend("default" = 1, "examples" = [2]))]
     pub workers: Option<At<Whole<1, 256>>>,

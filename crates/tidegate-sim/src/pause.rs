@@ -1,4 +1,4 @@
-//! Priority flow control: links whose far end holds so much that it pauses classes of the port that feeds them.
+//! Priority flow control: a node that holds too many packets of a class asks the port before it to pause that class.
 //!
 //! A node counts, for each class of each link that leads to it, the bytes that came over the link in this class and wait in the node's ports.
 //! Above [`Pause::above`](crate::network::Pause::above) it sends a pause frame back. At [`Pause::below`](crate::network::Pause::below) or less it sends one

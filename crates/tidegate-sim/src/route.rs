@@ -63,6 +63,14 @@ struct QueueChoice {
     keys: [Option<FlowKey>; CODE_POINTS.len()],
 }
 
+impl QueueChoice {
+    /// The queue of packets with this code point, and their key.
+    #[inline]
+    fn of(&self, ecn: Ecn) -> (Flow, Option<FlowKey>) {
+        (self.queues[ecn as usize], self.keys[ecn as usize])
+    }
+}
+
 const CODE_POINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
 /// Where the packets with one header start.
@@ -301,8 +309,7 @@ impl Routes {
         if hop.queue.0 & CHOSEN == 0 {
             return (hop.queue, None);
         }
-        let QueueChoice { queues, keys } = &self.choices[(hop.queue.0 & !CHOSEN) as usize + self.range_of(length)];
-        (queues[ecn as usize], keys[ecn as usize])
+        self.choices[(hop.queue.0 & !CHOSEN) as usize + self.range_of(length)].of(ecn)
     }
 
     /// Every queue that a packet may join at a hop.

@@ -18,6 +18,11 @@ pub(super) const UNLIMITED: u128 = 1 << 80;
 pub(super) const NO_LEVEL: u128 = 1 << 90;
 
 impl Participant {
+    /// True if it could use more than it gets at a level.
+    pub(super) fn competes(&self, level: u128) -> bool {
+        self.share(level) < self.limit
+    }
+
     /// What it gets at a level.
     pub(super) fn share(&self, level: u128) -> u128 {
         self.limit.min((level * u128::from(self.weight)) >> FRACTION)

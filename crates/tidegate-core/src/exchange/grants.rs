@@ -4,7 +4,7 @@ use super::filling::{Participant, UNLIMITED, collect, demand, level};
 use super::node::{CORRECTION_INTERVALS, Node, Place};
 use super::units::{BYTE, FRACTION};
 use super::workers::FLOOR_PARTS;
-use super::{AVERAGE_SHIFT, Exchange, Report};
+use super::{AVERAGE_SHIFT, BOUNDED_SHIFT, Exchange, Report};
 use crate::units::{Duration, Rate};
 
 impl Exchange {
@@ -102,12 +102,17 @@ impl Exchange {
     /// Shares the rate of every node among those below it.
     pub(super) fn share(&mut self, reports: &[Report]) {
         let (workers, nodes) = (self.workers as u128, self.nodes.len());
-        let floor = u128::from(self.nodes[0].rate.map_or(0, Rate::bits_per_second) / FLOOR_PARTS) / workers;
+        let floor_of = |rate: u128| rate / u128::from(FLOOR_PARTS) / workers;
         // The floors come first: they are 1 % of the rate.
+        let rate = u128::from(self.nodes[0].rate.map_or(0, Rate::bits_per_second));
+        let floor = floor_of(rate);
         self.nodes[0].supply = self.nodes[0].budget.saturating_sub(floor * workers);
+        self.nodes[0].share = rate;
         for number in 0..self.nodes.len() {
             self.gather(number, reports);
             let supply = self.nodes[number].supply;
+            // Corrections come and go. Who is held back by a contract is judged by the shares without them.
+            let steady = level(self.nodes[number].share, &self.participants);
             let level = level(supply, &self.participants);
             let time = self.nodes[number].correction_time(self.interval, self.longest_packet);
             let corrected = |fair: u128, weight: u64, service: Option<i128>| {
@@ -115,18 +120,36 @@ impl Exchange {
                 let rate = ((i128::from(weight) * lag) >> FRACTION) * BYTE / time;
                 fair.saturating_add_signed(rate.clamp(-(fair as i128), fair as i128))
             };
-            let mut sum = 0;
+            let (mut sum, mut competing) = (0, 0);
             for (place, report) in self.places[number * self.workers..].iter_mut().zip(reports_of(number, reports, nodes)) {
-                let fair = place.of(report).iter().map(|participant| participant.share(level)).sum();
+                let participants = place.of(report);
+                let fair = participants.iter().map(|participant| participant.share(level)).sum();
                 place.grant = corrected(fair, report.standing_weight, place.service);
+                place.competing = participants.iter().filter(|participant| participant.competes(level)).map(|each| each.weight).sum();
                 sum += place.grant;
+                competing += u128::from(place.competing);
             }
             for below in self.nodes[number + 1..].iter_mut().filter(|below| below.above == number) {
                 let wanted = Participant { weight: below.weight, limit: below.demand };
                 let fair = wanted.share(level);
-                below.is_bounded = fair == below.demand;
+                below.share = wanted.share(steady);
+                below.is_bounded = !wanted.competes(level);
                 below.supply = corrected(fair, below.weight, below.service).min(below.budget);
                 sum += below.supply;
+                competing += if below.is_bounded { 0 } else { u128::from(below.weight) };
+            }
+            // What corrections take from some and give to nobody goes to all that compete, by weight.
+            let left = supply.saturating_sub(sum);
+            let more = |weight: u64| left * u128::from(weight) / competing.max(1);
+            for place in &mut self.places[number * self.workers..][..self.workers] {
+                let part = more(place.competing);
+                place.grant += part;
+                sum += part;
+            }
+            for below in self.nodes[number + 1..].iter_mut().filter(|below| below.above == number && !below.is_bounded) {
+                let part = more(below.weight).min(below.budget.saturating_sub(below.supply));
+                below.supply += part;
+                sum += part;
             }
             // Corrections that were cut must not exceed the supply.
             if sum > supply {
@@ -137,11 +160,17 @@ impl Exchange {
             // What is left over when demand is low goes to all workers alike.
             let surplus = supply.saturating_sub(sum) / workers;
             let above = &self.nodes[self.nodes[number].above];
-            let spare = if number == 0 { floor } else { above.spare + above.surplus };
+            let (unused, spare_above) = (above.unused + above.surplus, above.spare + above.surplus);
             let node = &mut self.nodes[number];
-            node.level = level;
+            node.level = steady;
             node.surplus = surplus;
-            node.spare = if number == 0 { spare } else { spare.min(node.budget.saturating_sub(node.supply) / workers) };
+            if number == 0 {
+                node.spare = floor;
+            } else {
+                // A floor of another's size would distort the shares of a small node.
+                node.unused = unused;
+                node.spare = (floor_of(supply) + unused).min(node.budget.saturating_sub(supply) / workers).min(spare_above);
+            }
         }
     }
 
@@ -168,16 +197,17 @@ fn reports_of(node: usize, reports: &[Report], nodes: usize) -> impl Iterator<It
 impl Place {
     /// Averages the bytes of members that are not always backlogged, in an interval of `time` picoseconds.
     fn note(&mut self, report: &Report, time: u128) {
-        let average = |sum: &mut u64, bytes: u64| {
+        let average = |sum: &mut u64, bytes: u64, shift: u32| {
             *sum += bytes;
-            let average = *sum >> AVERAGE_SHIFT;
+            let average = *sum >> shift;
             *sum -= average;
             u128::from(average) * BYTE as u128 / time
         };
         let faded = |weight: u64| weight - weight.div_ceil(CORRECTION_INTERVALS);
-        self.passing_rate = average(&mut self.passing, report.passing_bytes);
+        self.passing_rate = average(&mut self.passing, report.passing_bytes, AVERAGE_SHIFT);
         self.passing_weight = report.passing_weight.max(faded(self.passing_weight));
-        self.bounded_rate = average(&mut self.bounded, report.bounded_bytes).max(report.bounded_rate.into());
+        // Packets are lumps: the greater of a short average and what contracts allow would be too much.
+        self.bounded_rate = average(&mut self.bounded, report.bounded_bytes, BOUNDED_SHIFT).max(report.bounded_rate.into());
         self.bounded_weight = report.bounded_weight.max(faded(self.bounded_weight));
     }
 

@@ -39,10 +39,14 @@ pub(super) struct Node {
     pub demand: u128,
     /// What it is granted, in bit/s.
     pub supply: u128,
+    /// The same without corrections and credit.
+    pub share: u128,
     /// The rate per weight that those below it have, in 2^-24 bit/s.
     pub level: u128,
     /// What each worker may use beyond its grant.
     pub spare: u128,
+    /// What of that the nodes above leave unused.
+    pub unused: u128,
     /// What of its supply is granted to each worker beyond its demand.
     pub surplus: u128,
     /// It needs less than its share.
@@ -68,6 +72,8 @@ pub(super) struct Place {
     pub bounded: u64,
     pub bounded_weight: u64,
     pub bounded_rate: u128,
+    /// The weights of those that could use more than their shares.
+    pub competing: u64,
     /// What these members are granted, in bit/s.
     pub grant: u128,
     /// The same with all that is below the node on this worker.
@@ -100,8 +106,10 @@ impl Node {
             budget: 0,
             demand: 0,
             supply: 0,
+            share: 0,
             level: 0,
             spare: 0,
+            unused: 0,
             surplus: 0,
             is_bounded: false,
             is_standing: false,

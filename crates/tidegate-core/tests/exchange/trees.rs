@@ -115,7 +115,7 @@ fn every_member_of_a_tree_gets_what_it_gets_from_one_worker_within_half_a_percen
     for rate in [20, 100, 1000] {
         for (name, nodes, members) in trees(rate) {
             let net = Net { nodes, ..Net::flat(megabits(rate), &members) };
-            let outcome = run(&net, 2, INTERVAL, if rate == 20 { 60_000 } else { 15_000 });
+            let outcome = run(&net, 2, INTERVAL, if rate == 1000 { 15_000 } else { 150_000 });
             let sum: u64 = outcome.alone.iter().sum();
             let loss = 1.0 - outcome.sum() as f64 / sum as f64;
             println!("{rate:>5} Mbit/s, {name}: error {:.3} %, lost {:.3} %", outcome.error() * 100.0, loss * 100.0);
@@ -175,4 +175,34 @@ proptest! {
         let net = Net { nodes, ..Net::flat(megabits(rate), &members) };
         run(&net, workers, tidegate_core::units::Duration::from_microseconds(microseconds), 300).judge_bursts();
     }
+
+    /// Law 4: standing members of any tree, on any workers.
+    #[test]
+    fn standing_members_of_a_tree_have_the_shares_of_one_worker((rate, nodes, leaves) in any_tree(), workers in 2usize..=4) {
+        let nodes: Vec<Node> = nodes.into_iter().map(|node| Node { cap: None, ..node }).collect();
+        let leaves: Vec<Leaf> = leaves.into_iter().map(|(node, worker, weight, _)| (node, worker, weight, None)).collect();
+        judge_shares((rate, &nodes, &leaves), workers, 100)?;
+    }
+
+    /// A contract that allows somewhat less than the share beside it is met late, and a member on the same worker has what is left meanwhile.
+    #[test]
+    fn contracts_move_the_shares_of_standing_members_little((rate, nodes, leaves) in any_tree(), workers in 2usize..=4) {
+        judge_shares((rate, &nodes, &leaves), workers, 8)?;
+    }
+}
+
+/// Each member differs by at most one part in so many, and by 20 packets that fall on either side of an end.
+fn judge_shares((rate, nodes, leaves): (u64, &[Node], &[Leaf]), workers: usize, parts: u64) -> Result<(), TestCaseError> {
+    let member = |&(node, worker, weight, cap): &Leaf| {
+        let member = below(node, member(worker % workers, weight, Standing));
+        cap.map_or(member, |part| capped(rate, part, member))
+    };
+    let members: Vec<Member> = leaves.iter().map(member).collect();
+    let net = Net { nodes: nodes.to_vec(), ..Net::flat(megabits(rate), &members) };
+    let outcome = run(&net, workers, INTERVAL, 20_000);
+    for ((member, &alone), &shared) in members.iter().zip(&outcome.alone).zip(&outcome.shared) {
+        let most = alone / parts + 20 * u64::from(LONGEST);
+        prop_assert!(alone.abs_diff(shared) <= most, "{member:?}: {alone} alone, {shared} shared; {nodes:?} {outcome:?}");
+    }
+    Ok(())
 }

@@ -47,15 +47,11 @@ impl<'a> Paths<'a> {
     /// As [`Routes::queue_and_key`].
     #[inline]
     pub(crate) fn queue_and_key(&self, hop: Hop, ecn: Ecn, length: u32) -> (Flow, Option<FlowKey>) {
-        if hop.queue.0 & CHOSEN == 0 {
-            return (hop.queue, None);
+        let row = (hop.queue.0 & !CHOSEN) as usize;
+        match row.checked_sub(self.fixed.choices.len()) {
+            Some(row) if hop.queue.0 & CHOSEN != 0 => self.choices[row + self.fixed.range_of(length)].of(ecn),
+            _ => self.fixed.queue_and_key(hop, ecn, length),
         }
-        let row = (hop.queue.0 & !CHOSEN) as usize + self.fixed.range_of(length);
-        let QueueChoice { queues, keys } = match self.fixed.choices.get(row) {
-            Some(choice) => choice,
-            None => &self.choices[row - self.fixed.choices.len()],
-        };
-        (queues[ecn as usize], keys[ecn as usize])
     }
 
     /// Writes the paths of a connection of this number, whose data has this header: the one of its data, of the flow of this number, then the one of its
