@@ -1,6 +1,6 @@
 //! How often each bucket of a histogram was hit: a list while few were, then an array.
 //!
-//! **Law.** Which form holds the counts changes none of them.
+//! **Law.** Which form holds the counts changes none of them. What is printed for debugging is the counts alone: it does not tell in which order they came.
 //!
 //! **State.** A list has 4 bytes per bucket that was hit. It becomes an array when it has half of the array's size, when it has [`MOST_LISTED`]
 //! entries, or when one bucket is hit [`MOST_COUNTED`] times. An array has 4 bytes per bucket of its range, then 8 once a count exceeds 32 bits.
@@ -19,7 +19,7 @@ const MOST_COUNTED: u32 = 16;
 const COUNT_BITS: u32 = 16;
 
 /// The counts of buckets with numbers below 2^16.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Counts {
     /// The buckets that were hit, in order, each with its count.
     Listed(Vec<u32>),
@@ -30,7 +30,7 @@ pub(super) enum Counts {
 }
 
 /// The counts of the buckets from `base` on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Range<T> {
     /// A multiple of [`BLOCK`].
     base: usize,
@@ -40,6 +40,12 @@ pub(super) struct Range<T> {
 impl Default for Counts {
     fn default() -> Counts {
         Counts::Listed(Vec::new())
+    }
+}
+
+impl std::fmt::Debug for Counts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_map().entries(self.iter()).finish()
     }
 }
 
@@ -170,6 +176,18 @@ mod tests {
             }
             prop_assert_eq!(counts.iter().collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn the_same_hits_in_another_order_are_printed_alike() {
+        let hits = [(1800, 40u64), (3000, 1), (1700, 1), (5000, 100)];
+        let of = |order: &[usize]| {
+            let mut counts = Counts::default();
+            order.iter().for_each(|&at| counts.add(hits[at].0, hits[at].1));
+            format!("{counts:?}")
+        };
+        assert_eq!(of(&[0, 1, 2, 3]), "{1700: 1, 1800: 40, 3000: 1, 5000: 100}");
+        assert_eq!(of(&[3, 1, 2, 0]), of(&[0, 1, 2, 3]));
     }
 
     #[test]
