@@ -8,13 +8,18 @@
 //! A signal that is ignored at the start, such as SIGHUP under `nohup`, stays ignored, except in `live`.
 
 use crate::failure::Failure;
-use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod forwarding;
+
+#[cfg(all(feature = "live", target_os = "linux"))]
+pub use forwarding::forwarded;
 
 /// Signals within this time are one request to stop: `timeout` signals the command and then its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
@@ -49,45 +54,6 @@ pub fn requests() -> Result<Requests, Failure> {
         shared.stop.store(true, Ordering::Relaxed);
     })?;
     Ok(requests)
-}
-
-/// The process that signals are passed on to.
-#[cfg(all(feature = "live", target_os = "linux"))]
-#[derive(Clone, Default)]
-pub struct Forwarded {
-    process: Arc<AtomicU32>,
-    stopped: Arc<AtomicBool>,
-}
-
-#[cfg(all(feature = "live", target_os = "linux"))]
-impl Forwarded {
-    /// From now on to this process, or to none.
-    pub fn to(&self, process: Option<u32>) {
-        self.process.store(process.unwrap_or(0), Ordering::SeqCst);
-    }
-
-    /// Whether a signal has asked for the end.
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-}
-
-/// Passes signals on, in a thread with the current rights of its creator.
-#[cfg(all(feature = "live", target_os = "linux"))]
-pub fn forwarded() -> Result<Forwarded, Failure> {
-    let forwarded = Forwarded::default();
-    let Forwarded { process, stopped } = forwarded.clone();
-    listen([SIGINT, SIGTERM, SIGHUP], move |signal| {
-        if signal != SIGHUP {
-            stopped.store(true, Ordering::Relaxed);
-        }
-        let process = i32::try_from(process.load(Ordering::SeqCst)).ok().and_then(Pid::from_raw);
-        if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
-            // It may have ended by itself.
-            let _has_ended = kill_process(process, signal);
-        }
-    })?;
-    Ok(forwarded)
 }
 
 fn end(signal: i32) {
