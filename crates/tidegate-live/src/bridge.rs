@@ -83,13 +83,13 @@ pub fn run_observed<O: StageObserver + Send>(
     watched.check(&notices);
 
     let held = [
-        direction_thread::held(&a_to_b, &change_there, &link_there, options),
-        direction_thread::held(&b_to_a, &change_back, &link_back, options),
+        direction_thread::held(&a_to_b, &change_there, &link_there, (options, workers_there.as_ref())),
+        direction_thread::held(&b_to_a, &change_back, &link_back, (options, workers_back.as_ref())),
     ];
     let Opened { ends: [ends_there, ends_back], mode, warning } =
-        io_mode::open(&control, [&end_a, &end_b], [&state_a, &state_b], held, (options, workers_there.is_some() || workers_back.is_some()));
+        io_mode::open(&control, [&end_a, &end_b], [&state_a, &state_b], held, options);
     lock(&notices).extend(warning);
-    if let (Some((heartbeat, _)), [Some(_), _] | [_, Some(_)]) = (&heartbeat, [&ends_there, &ends_back]) {
+    if let Some((heartbeat, _)) = heartbeat.as_ref().filter(|_| !ends_there.is_empty()) {
         heartbeat.exclusive();
     }
     let mode = format!("{a} and {b}: {mode}");

@@ -52,7 +52,7 @@ impl LiveConfig {
     }
 
     /// With several workers in a direction, or both. Not with [`Options::end_system`], nor with changes, a link whose rate varies, or what is taken over.
-    /// AF_XDP is not used then.
+    /// AF_XDP needs a queue of each interface for every worker.
     #[must_use]
     pub fn with_workers(self, workers: [Option<Workers>; 2]) -> LiveConfig {
         let control = Control::of_workers([0, 1].map(|number| {

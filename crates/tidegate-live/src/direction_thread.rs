@@ -50,8 +50,8 @@ pub(crate) struct DirectionConfig<'a> {
     pub(crate) endpoints: [&'a Endpoint; 2],
     /// The incoming and the outgoing interface.
     pub(crate) states: [&'a InterfaceState; 2],
-    /// AF_XDP sockets that are open; packet sockets are opened without.
-    pub(crate) ends: Option<XdpEnds>,
+    /// AF_XDP sockets that are open, for each worker; packet sockets are opened without.
+    pub(crate) ends: Vec<XdpEnds>,
     pub(crate) setup: PortSetup,
     pub(crate) changes: Vec<PortChange>,
     pub(crate) link: Link,
@@ -66,7 +66,8 @@ pub(crate) struct DirectionConfig<'a> {
 
 impl<O: StageObserver> PreparedDirection<O> {
     /// Opens both ends of a direction, unless they are open: one for each worker.
-    pub(crate) fn open(now: Time, config: DirectionConfig<'_>, observer: O) -> Result<Vec<PreparedDirection<O>>, LiveError> {
+    pub(crate) fn open(now: Time, mut config: DirectionConfig<'_>, observer: O) -> Result<Vec<PreparedDirection<O>>, LiveError> {
+        let mut ends = std::mem::take(&mut config.ends).into_iter();
         let DirectionConfig { endpoints: [from, _], setup, changes, link, workers, pulses, takes_over, options, .. } = &config;
         let direction = || config.shown();
         if options.end_system && setup.buffer.pushes_out() {
@@ -77,7 +78,7 @@ impl<O: StageObserver> PreparedDirection<O> {
         }
         let Some(workers) = workers else {
             let pulse = pulses.first().cloned().flatten();
-            return Ok(vec![config.open_one(now, None, pulse, observer)?]);
+            return Ok(vec![config.open_one(now, (None, ends.next()), pulse, observer)?]);
         };
         let obstacles = [
             (options.end_system, "and an end system decides in one thread: leave out --end-system or the policy's `workers`"),
@@ -99,7 +100,7 @@ impl<O: StageObserver> PreparedDirection<O> {
         for ((worker, pulse), observer) in workers::open(now, workers, setup, &direction())?.into_iter().zip(pulses.clone()).zip(observers)
         {
             let part = Part { meter: workers::meter(workers, setup), group: group.clone(), worker };
-            opened.push(config.for_worker().open_one(now, Some(part), pulse, observer)?);
+            opened.push(config.for_worker().open_one(now, (Some(part), ends.next()), pulse, observer)?);
         }
         for prepared in &opened {
             if let PreparedDirection::OneThread(direction, _) = prepared {
@@ -149,7 +150,7 @@ impl DirectionConfig<'_> {
         DirectionConfig {
             endpoints,
             states,
-            ends: None,
+            ends: Vec::new(),
             setup,
             changes: Vec::new(),
             link,
@@ -161,29 +162,20 @@ impl DirectionConfig<'_> {
         }
     }
 
-    /// Opens a direction of one worker, or one of several.
+    /// Opens a direction of one worker, or one of several. `ends` are its AF_XDP sockets; packet sockets are opened without.
     fn open_one<O: StageObserver>(
         self,
         now: Time,
-        part: Option<Part>,
+        (part, ends): (Option<Part>, Option<XdpEnds>),
         pulse: Option<Pulse>,
         observer: O,
     ) -> Result<PreparedDirection<O>, LiveError> {
         let shown = self.shown();
         let DirectionConfig {
-            endpoints: [from, to],
-            states: [incoming, outgoing],
-            ends,
-            setup,
-            changes,
-            link,
-            number,
-            takes_over,
-            options,
-            ..
+            endpoints: [from, to], states: [incoming, outgoing], setup, changes, link, number, takes_over, options, ..
         } = self;
         let tagging = Tagging { incoming: from.vlan, outgoing: to.vlan };
-        let Held { slots, longest } = held(&setup, &changes, &link, options);
+        let Held { slots, longest, .. } = held(&setup, &changes, &link, (options, None));
         let room = packets_of_port(&setup, &changes, options);
         let Options { ack_filter, batch, catch_up, spin, .. } = options;
         let checksums = if ends.as_ref().is_some_and(|ends| !ends.checksums) { Checksums::Complete } else { options.checksums };
@@ -195,6 +187,9 @@ impl DirectionConfig<'_> {
         let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
         if let Some(XdpEnds { receiver, transmitter, pool, .. }) = ends {
             let mut direction = Direction::new(now, setup, direction_options, receiver, transmitter, connected, pool, observer);
+            if let Some(Part { worker, meter, .. }) = part {
+                direction.work(now, worker, meter);
+            }
             let builder = direction.follow(now, changes);
             return Ok(PreparedDirection::Xdp(direction, builder));
         }
@@ -230,13 +225,14 @@ fn packets_of_port(setup: &PortSetup, changes: &[PortChange], options: Options) 
     setups.map(|setup| setup.packet_limit).max().unwrap_or(0).max(options.packets)
 }
 
-/// The frames that a direction holds: those in its port, on its link, and on the way in and out.
-pub(crate) fn held(setup: &PortSetup, changes: &[PortChange], link: &Link, options: Options) -> Held {
+/// The frames that each worker of a direction holds: those in its port, on its link, and on the way in and out.
+pub(crate) fn held(setup: &PortSetup, changes: &[PortChange], link: &Link, (options, workers): (Options, Option<&Workers>)) -> Held {
+    let workers = workers.map_or(1, |workers| workers.count);
     let longest = setup.longest_frame.max(options.longest_frame);
     let setups = changes.iter().map(|change| &change.setup).chain([setup]);
     let on_link = |setup: &PortSetup| u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
     let on_link = setups.map(on_link).max().unwrap_or(0);
-    Held { slots: packets_of_port(setup, changes, options).saturating_add(on_link).saturating_add(options.spare_frames), longest }
+    Held { slots: packets_of_port(setup, changes, options).saturating_add(on_link).saturating_add(options.spare_frames), longest, workers }
 }
 
 /// A thread of a direction. The kernel shows 15 characters.

@@ -83,10 +83,15 @@ impl ControlSocket {
 
     /// The number of queues by which frames come in.
     pub(crate) fn receive_queues(&self, name: &str) -> u32 {
+        self.queues(name)[0]
+    }
+
+    /// The numbers of queues by which frames come in, and by which they leave.
+    pub(crate) fn queues(&self, name: &str) -> [u32; 2] {
         /// The command, four limits, then the channels for receiving, for sending, for others, and for both: `struct ethtool_channels`.
         const GET_CHANNELS: u32 = 0x3c;
         let channels = self.ethtool(name, [GET_CHANNELS, 0, 0, 0, 0, 0, 0, 0, 0]);
-        channels.map_or(1, |[_, _, _, _, _, receiving, _, _, both]| receiving + both).max(1)
+        channels.map_or([1, 1], |[_, _, _, _, _, receiving, sending, _, both]| [receiving, sending].map(|queues| (queues + both).max(1)))
     }
 
     /// True if the interface is a network card, real or of a virtual machine: its driver names its place on a bus.

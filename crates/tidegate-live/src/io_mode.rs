@@ -7,8 +7,8 @@ use crate::xdp::{self, Held, XdpEnds, XdpPair};
 
 /// The sockets of a bridge.
 pub(crate) struct Opened {
-    /// AF_XDP sockets for the directions from the first interface and from the second; packet sockets are still to be opened without.
-    pub(crate) ends: [Option<XdpEnds>; 2],
+    /// AF_XDP sockets for the directions from the first interface and from the second, for each worker; packet sockets are still to be opened without.
+    pub(crate) ends: [Vec<XdpEnds>; 2],
     /// What they are, for users.
     pub(crate) mode: String,
     /// Why they are not those that were asked for, or what these lack.
@@ -21,22 +21,25 @@ pub(crate) fn open(
     endpoints: [&Endpoint; 2],
     states: [&InterfaceState; 2],
     held: [Held; 2],
-    (options, has_workers): (Options, bool),
+    options: Options,
 ) -> Opened {
-    let packet = |mode: String, warning| Opened { ends: [None, None], mode, warning };
+    let of_workers = [0, 1].map(|from| {
+        let (from, to, workers) = (&endpoints[from].shown, &endpoints[1 - from].shown, held[from].workers);
+        if workers > 1 { format!("; from {from} to {to} a group of {workers}, one per worker") } else { String::new() }
+    });
+    let packet = |mode: String, warning| Opened { ends: Default::default(), mode: mode + &of_workers.concat(), warning };
     let obstacle = match options.io {
         Io::Packet => return packet("packet sockets".to_owned(), None),
-        _ if has_workers => Some("directions of several workers have packet sockets".to_owned()),
         _ if options.end_system => Some("an end system has packet sockets".to_owned()),
         Io::Auto => xdp::not_worth_it(control, &endpoints),
         Io::Xdp => None,
     };
     let opened = obstacle.map_or_else(|| xdp::open(control, endpoints, states, held, options.ring), Err);
     match opened {
-        Ok(XdpPair { directions: [there, back], mode }) => {
+        Ok(XdpPair { directions, mode }) => {
             let stripping: Vec<&str> =
                 endpoints.into_iter().map(|endpoint| endpoint.name.as_str()).filter(|name| control.strips_tags(name)).collect();
-            Opened { ends: [Some(there), Some(back)], mode, warning: tags_lost(&stripping) }
+            Opened { ends: directions, mode, warning: tags_lost(&stripping) }
         }
         Err(why) if options.io == Io::Auto => packet(format!("packet sockets, because {why}"), None),
         Err(why) => packet("packet sockets".to_owned(), Some(format!("warning: AF_XDP was asked for, and packet sockets are used: {why}"))),

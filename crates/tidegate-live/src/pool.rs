@@ -29,13 +29,26 @@ pub(crate) struct FramePool {
 /// What is known of slots that are chunks of memory that the kernel shares.
 #[derive(Debug)]
 struct Chunks {
-    /// The chunk that is slot 0, counted from the start of the memory, and the bytes of each.
-    first: u64,
-    length: u64,
+    /// Where the memory begins, and the bytes of a chunk.
+    memory: usize,
+    length: usize,
+    /// By chunk of the memory the slot that it is; [`ELSEWHERE`] for one of another pool.
+    slots: Vec<u32>,
     /// Where the frame in each slot begins.
     starts: Vec<u16>,
     /// For each slot [`FILLED`], [`OWNED`], and in the other bits how often the kernel has still to send the frame. A slot with 0 is free.
     states: Vec<u8>,
+}
+
+/// A chunk that is no slot of this pool.
+const ELSEWHERE: u32 = u32::MAX;
+
+impl Chunks {
+    /// The number of the chunk that is this piece.
+    #[inline]
+    fn number(&self, piece: &Piece) -> usize {
+        (piece.start().addr().get() - self.memory) >> self.length.trailing_zeros()
+    }
 }
 
 /// The kernel may receive into the slot.
@@ -53,6 +66,8 @@ const COMPLETE_CHECKSUM: u64 = libc::XDP_TXMD_FLAGS_CHECKSUM as u64;
 #[derive(Debug)]
 pub(crate) struct Lent {
     slot: u32,
+    /// Where the frame begins.
+    start: u16,
     piece: Piece,
 }
 
@@ -60,21 +75,19 @@ impl Lent {
     /// As [`FramePool::message`].
     #[inline]
     pub(crate) fn message(&self, length: u32) -> &[u8] {
-        message(&self.piece, length)
+        let start = usize::from(self.start);
+        &self.piece.bytes()[start - VIRTIO_HEADER..start + length as usize]
     }
 
     /// The frame of `length` bytes, to be changed.
     pub(crate) fn packet_mut(&mut self, length: u32) -> &mut [u8] {
-        &mut self.piece.bytes_mut()[HEADROOM..HEADROOM + length as usize]
+        let start = usize::from(self.start);
+        &mut self.piece.bytes_mut()[start..start + length as usize]
     }
 
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
-}
-
-fn message(piece: &Piece, length: u32) -> &[u8] {
-    &piece.bytes()[HEADROOM - VIRTIO_HEADER..HEADROOM + length as usize]
 }
 
 impl FramePool {
@@ -88,18 +101,18 @@ impl FramePool {
         Ok(FramePool { frames, unused: Piece::several(slots as usize, stride)?, longest: longest as usize, free, chunks: None })
     }
 
-    /// A pool whose slots are these pieces, which are the chunks from number `first` on, of `length` bytes each, of memory that the kernel shares.
-    pub(crate) fn of_chunks(pieces: Vec<Piece>, first: u32, length: u32, longest: u32) -> FramePool {
-        let slots = pieces.len();
-        let chunks = Chunks { first: first.into(), length: length.into(), starts: vec![0; slots], states: vec![0; slots] };
+    /// A pool whose slots are these pieces, chunks of memory that the kernel shares. That memory begins at `memory`, and has `chunks` chunks.
+    pub(crate) fn of_chunks(pieces: Vec<Piece>, (memory, chunks): (NonNull<u8>, usize), longest: u32) -> FramePool {
+        let length = pieces.first().map_or(0, |piece| piece.bytes().len());
+        let (slots, memory) = (pieces.len(), memory.addr().get());
+        let mut chunks = Chunks { memory, length, slots: vec![ELSEWHERE; chunks], starts: vec![0; slots], states: vec![0; slots] };
+        for (slot, piece) in (0..).zip(&pieces) {
+            let number = chunks.number(piece);
+            chunks.slots[number] = slot;
+        }
         let frames = pieces.into_iter().map(Some).collect();
         let free = (0..slots as u32).rev().collect();
         FramePool { frames, unused: Pieces::default(), longest: longest as usize, free, chunks: Some(chunks) }
-    }
-
-    /// Where its slots start.
-    pub(crate) fn memory(&self) -> NonNull<u8> {
-        self.frames.iter().flatten().next().map_or(NonNull::dangling(), Piece::start)
     }
 
     /// The number of slots.
@@ -158,7 +171,8 @@ impl FramePool {
         let Some(chunks) = &mut self.chunks else { unreachable!("the kernel shares no memory with this pool") };
         let slot = self.free.pop()?;
         chunks.states[slot as usize] = FILLED;
-        Some((chunks.first + u64::from(slot)) * chunks.length)
+        let Some(piece) = &self.frames[slot as usize] else { unreachable!("a free slot has memory") };
+        Some((piece.start().addr().get() - chunks.memory) as u64)
     }
 
     /// The kernel has received a frame of `length` bytes at this address. Its slot belongs to the caller.
@@ -167,7 +181,7 @@ impl FramePool {
         let (slot, start) = self.slot_at(address);
         let Some(chunks) = &mut self.chunks else { unreachable!("the kernel shares no memory with this pool") };
         // Checked nevertheless, because both come from outside.
-        assert!(start >= SEND_METADATA as u64 && start + u64::from(length) <= chunks.length, "a frame outside its chunk");
+        assert!(start >= SEND_METADATA as u64 && start + u64::from(length) <= chunks.length as u64, "a frame outside its chunk");
         chunks.states[slot as usize] = OWNED;
         chunks.starts[slot as usize] = start as u16;
         slot
@@ -218,32 +232,47 @@ impl FramePool {
     #[inline]
     fn slot_at(&self, address: u64) -> (u32, u64) {
         let Some(chunks) = &self.chunks else { unreachable!("the kernel shares no memory with this pool") };
-        let shift = chunks.length.trailing_zeros();
-        let slot = (address >> shift).wrapping_sub(chunks.first);
-        assert!(slot < chunks.states.len() as u64, "a frame of another direction");
-        (slot as u32, address & (chunks.length - 1))
+        let slot = chunks.slots.get((address >> chunks.length.trailing_zeros()) as usize).copied().unwrap_or(ELSEWHERE);
+        assert!(slot != ELSEWHERE, "a frame of another pool");
+        (slot, address & (chunks.length as u64 - 1))
     }
 
     /// Lends the frame in a slot to another thread.
     #[inline]
     pub(crate) fn lend(&mut self, slot: u32) -> Lent {
+        let start = self.start(slot) as u16;
         let Some(piece) = self.frames[slot as usize].take() else { unreachable!("slot {slot} was lent twice") };
-        Lent { slot, piece }
+        if let Some(chunks) = &mut self.chunks {
+            let number = chunks.number(&piece);
+            chunks.slots[number] = ELSEWHERE;
+        }
+        Lent { slot, start, piece }
     }
 
     /// Takes back a lent frame; its slot stays in use until it is released.
     #[inline]
-    pub(crate) fn take_back(&mut self, lent: Lent) {
-        self.frames[lent.slot as usize] = Some(lent.piece);
+    pub(crate) fn take_back(&mut self, Lent { slot, start, piece }: Lent) {
+        self.put(slot, start, piece);
     }
 
     /// Puts the frame of another pool of this form into a slot, whose memory is lent in exchange.
     #[inline]
     pub(crate) fn exchange(&mut self, slot: u32, lent: Lent) -> Lent {
-        debug_assert!(self.chunks.is_none(), "the kernel shares the memory of this pool");
-        let Some(own) = self.frames[slot as usize].replace(lent.piece) else { unreachable!("slot {slot} is lent") };
-        debug_assert_eq!(own.bytes().len(), self.piece_mut(slot).bytes().len(), "slots of another form");
-        Lent { slot: lent.slot, piece: own }
+        let own = self.lend(slot);
+        debug_assert_eq!(own.piece.bytes().len(), lent.piece.bytes().len(), "slots of another form");
+        self.put(slot, lent.start, lent.piece);
+        Lent { slot: lent.slot, ..own }
+    }
+
+    /// A piece is the memory of a slot from now on, with a frame that begins there.
+    #[inline]
+    fn put(&mut self, slot: u32, start: u16, piece: Piece) {
+        if let Some(chunks) = &mut self.chunks {
+            let number = chunks.number(&piece);
+            chunks.slots[number] = slot;
+            chunks.starts[slot as usize] = start;
+        }
+        self.frames[slot as usize] = Some(piece);
     }
 
     /// The longest frame that a slot holds, in bytes.
@@ -361,16 +390,24 @@ mod tests {
         assert_eq!(pool.message(slot, 100)[10..], [9; 100]);
     }
 
-    /// Three chunks of 2048 bytes, the first of which is chunk 5 of the memory.
+    /// Pools of three chunks of 2048 bytes each: the first has chunks 0 to 2 of the memory, the second those from 3 on.
+    fn two_pools_of_chunks() -> [FramePool; 2] {
+        let mut pieces: Vec<Piece> = Piece::several(6, 2048).unwrap().collect();
+        let memory = (pieces[0].start(), 6);
+        let second = pieces.split_off(3);
+        [pieces, second].map(|pieces| FramePool::of_chunks(pieces, memory, 1518))
+    }
+
     fn chunks() -> FramePool {
-        FramePool::of_chunks(Piece::several(3, 2048).unwrap().collect(), 5, 2048, 1518)
+        let [_, second] = two_pools_of_chunks();
+        second
     }
 
     #[test]
     fn a_chunk_is_free_once_the_kernel_has_sent_it_as_often_as_asked() {
         let mut pool = chunks();
-        assert_eq!([pool.fill(), pool.fill()], [Some(5 * 2048), Some(6 * 2048)]);
-        assert_eq!(pool.received(6 * 2048 + 256, 100), 1);
+        assert_eq!([pool.fill(), pool.fill()], [Some(3 * 2048), Some(4 * 2048)]);
+        assert_eq!(pool.received(4 * 2048 + 256, 100), 1);
         pool.packet_mut(1, 100).fill(9);
         pool.set_checksum(1, Some(PartialChecksum { start: 34, offset: 6 }));
         assert_eq!(pool.message(1, 100)[10..], [9; 100]);
@@ -378,11 +415,11 @@ mod tests {
         assert_eq!(metadata, [&2_u64.to_ne_bytes()[..], &34_u16.to_ne_bytes(), &6_u16.to_ne_bytes()].concat());
         // Twice on the way, and the first is sent before the slot is released.
         pool.hand_over(1);
-        pool.sent(6 * 2048 + 256);
+        pool.sent(4 * 2048 + 256);
         pool.hand_over(1);
         pool.release(1);
         assert_eq!(pool.in_use(), 2);
-        pool.sent(6 * 2048 + 256);
+        pool.sent(4 * 2048 + 256);
         assert_eq!((pool.in_use(), pool.take()), (1, Some(1)));
     }
 
@@ -397,13 +434,41 @@ mod tests {
         pool.reclaim_filled();
         assert_eq!(pool.in_use(), 1);
         pool.release(slot);
-        assert_eq!((pool.in_use(), filled), (0, 5 * 2048));
+        assert_eq!((pool.in_use(), filled), (0, 3 * 2048));
     }
 
     #[test]
-    #[should_panic(expected = "a frame of another direction")]
-    fn a_frame_of_another_direction_is_a_defect() {
-        chunks().sent(4 * 2048);
+    #[should_panic(expected = "a frame of another pool")]
+    fn a_frame_of_another_pool_is_a_defect() {
+        chunks().sent(2 * 2048);
+    }
+
+    /// The kernel knows memory by its chunk, whichever pool has it.
+    #[test]
+    fn chunks_that_pools_exchange_go_on_in_the_pool_that_has_them() {
+        let [mut one, mut other] = two_pools_of_chunks();
+        let address = one.fill().unwrap();
+        let slot = one.received(address + 300, 60);
+        one.packet_mut(slot, 60).fill(9);
+        let lent = one.lend(slot);
+        let place = other.take().unwrap();
+        assert_eq!(lent.message(60)[10..], [9; 60]);
+        let back = other.exchange(place, lent);
+        assert_eq!(other.packet(place, 60), [9; 60]);
+        one.take_back(back);
+        one.release(slot);
+        assert_eq!((one.in_use(), other.in_use()), (0, 1));
+        // It is sent from the other pool, and comes back to it.
+        other.hand_over(place);
+        other.release(place);
+        other.sent(address + 300);
+        assert_eq!(other.in_use(), 0);
+        // What each pool fills from now on is what it has.
+        let filled = |pool: &mut FramePool| -> Vec<u64> { std::iter::from_fn(|| pool.fill()).map(|address| address / 2048).collect() };
+        let (mut of_one, mut of_other) = (filled(&mut one), filled(&mut other));
+        of_one.sort_unstable();
+        of_other.sort_unstable();
+        assert_eq!((of_one, of_other), (vec![1, 2, 3], vec![0, 4, 5]));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! AF_XDP: frames go from one interface through a port to the other without a copy, in memory that the kernel shares.
 //!
 //! Each interface has one socket per receive queue ([`XdpInterface`]). All sockets of a bridge register the same memory. Its chunks are the slots of
-//! the frame pools of both directions: those of one direction are filled at its incoming interface, and sent and returned at the other. So each of
-//! the four rings of a socket has one thread on this side.
+//! the frame pools of both directions: those of one direction are filled at its incoming interface, and sent and returned at the other. A worker has
+//! some of the queues of the incoming interface, one of the other's, and a pool. So each of the four rings of a socket has one thread on this side.
 //!
 //! Native mode only: in generic mode a host with segmentation offload sends super-frames that never arrive.
 
@@ -19,10 +19,12 @@ use crate::error::LiveError;
 use crate::interface::{ControlSocket, InterfaceState};
 use crate::memory::Piece;
 use crate::pool::FramePool;
-use interface::XdpInterface;
+use crate::workers::ring as worker_ring;
+use interface::{Share, XdpInterface};
 pub(crate) use receiver::XdpReceiver;
 use socket::{Lengths, Memory};
 use std::io;
+use std::ptr::NonNull;
 use std::sync::Arc;
 pub(crate) use transmitter::XdpTransmitter;
 
@@ -35,7 +37,7 @@ const SEND_RING: u32 = 1024;
 /// The most frames that a direction holds, 256 MB of locked memory: what comes on top is dropped for lack of memory.
 const MOST_HELD: u32 = 131_072;
 
-/// Both ends of a direction, and its frames.
+/// Both ends of a worker of a direction, and its frames.
 pub(crate) struct XdpEnds {
     pub(crate) receiver: XdpReceiver,
     pub(crate) transmitter: XdpTransmitter,
@@ -44,18 +46,28 @@ pub(crate) struct XdpEnds {
     pub(crate) checksums: bool,
 }
 
-/// The ends of both directions.
+/// The ends of both directions, for each worker.
 pub(crate) struct XdpPair {
-    pub(crate) directions: [XdpEnds; 2],
+    pub(crate) directions: [Vec<XdpEnds>; 2],
     /// The mode of both interfaces, for users.
     pub(crate) mode: String,
 }
 
-/// The slots that a direction holds frames in, and the longest frame of its policy.
+/// The slots that each worker of a direction holds frames in, the longest frame of its policy, and the number of its workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) slots: u32,
     pub(crate) longest: u32,
+    pub(crate) workers: u32,
+}
+
+impl Held {
+    /// The slots of a worker, whose incoming interface has `queues` with rings of `receive` frames.
+    fn slots_of(&self, worker: u32, queues: u32, receive: u32) -> u32 {
+        let own = queues.saturating_sub(worker).div_ceil(self.workers);
+        let in_rings = worker_ring::CAPACITY as u32 * (self.workers - 1);
+        self.slots.min(MOST_HELD / self.workers).saturating_add(receive.saturating_mul(own)).saturating_add(SEND_RING + in_rings)
+    }
 }
 
 /// Opens two interfaces, with receive rings of about `ring` frames. `held` is about the directions from the first interface and from the second.
@@ -71,36 +83,49 @@ pub(crate) fn open(
 ) -> Result<XdpPair, String> {
     let chunk = fits(&endpoints, states[0].mtu.max(states[1].mtu))?;
     let names = endpoints.map(|endpoint| endpoint.name.as_str());
-    let queues = names.map(|name| control.receive_queues(name));
+    let queues = names.map(|name| control.queues(name));
+    let most = held[0].workers.max(held[1].workers);
+    if let Some((name, [receive, send])) = names.into_iter().zip(queues).find(|(_, queues)| queues[0].min(queues[1]) < most) {
+        return Err(too_few_queues(name, receive.min(send), most));
+    }
+    let queues = queues.map(|[receive, _]| receive);
     let lengths = queues.map(|queues| Lengths { receive: (ring / queues).next_power_of_two().max(64), send: SEND_RING });
-    let slots: [u32; 2] = std::array::from_fn(|from| {
-        let [receive, send] = [lengths[from].receive.saturating_mul(queues[from]), SEND_RING];
-        held[from].slots.min(MOST_HELD).saturating_add(receive).saturating_add(send)
-    });
+    let slots: [Vec<u32>; 2] =
+        [0, 1].map(|from| (0..held[from].workers).map(|worker| held[from].slots_of(worker, queues[from], lengths[from].receive)).collect());
+    let chunks: usize = slots.iter().flatten().map(|&slots| slots as usize).sum();
     let no_memory = |cause: io::Error| format!("there is no memory for frames ({cause})");
-    let mut pieces = Piece::several(slots[0] as usize + slots[1] as usize, chunk as usize).map_err(no_memory)?;
-    let mut pools: [FramePool; 2] = std::array::from_fn(|from| {
-        let (first, own) = (if from == 0 { 0 } else { slots[0] }, slots[from] as usize);
-        FramePool::of_chunks(pieces.by_ref().take(own).collect(), first, chunk, held[from].longest)
-    });
-    let length = (slots[0] as usize + slots[1] as usize) * chunk as usize;
-    let memory = Memory { start: pools[0].memory(), length, chunk };
+    let pieces: Vec<Piece> = Piece::several(chunks, chunk as usize).map_err(no_memory)?.collect();
+    let start = pieces.first().map_or(NonNull::dangling(), Piece::start);
+    let mut pieces = pieces.into_iter();
+    let memory = Memory { start, length: chunks * chunk as usize, chunk };
     let open = |side: usize| {
         let opened = XdpInterface::open(memory, lengths[side], states[side].index, queues[side]);
-        opened.map(Arc::new).map_err(|(doing, cause)| refusal(doing, names[side], length, &cause))
+        opened.map(Arc::new).map_err(|(doing, cause)| refusal(doing, names[side], memory.length, &cause))
     };
-    let [a, b] = [open(0)?, open(1)?];
-    let mode = mode([(names[0], &a), (names[1], &b)]);
-    let [there, back] = &mut pools;
+    let interfaces = [open(0)?, open(1)?];
+    let mode = mode(names, &interfaces, held.map(|held| held.workers));
+    let mut ends = |from: usize, worker: usize| {
+        let [incoming, outgoing] = [from, 1 - from].map(|side| (names[side], interfaces[side].clone()));
+        let share = Share { worker, workers: held[from].workers as usize };
+        let own = pieces.by_ref().take(slots[from][worker] as usize).collect();
+        let mut pool = FramePool::of_chunks(own, (start, chunks), held[from].longest);
+        let checksums = outgoing.1.abilities().checksums;
+        let receiver = XdpReceiver::new(incoming.0, incoming.1, share, &mut pool)?;
+        let transmitter = XdpTransmitter::new(outgoing.0, outgoing.1, share, &mut pool)?;
+        Ok(XdpEnds { receiver, transmitter, pool, checksums })
+    };
+    let mut of = |from: usize| (0..held[from].workers as usize).map(|worker| ends(from, worker)).collect::<Result<Vec<_>, LiveError>>();
     let failed = |error: LiveError| error.to_string();
-    let receivers = [XdpReceiver::new(names[0], a.clone(), there), XdpReceiver::new(names[1], b.clone(), back)];
-    let transmitters = [XdpTransmitter::new(names[1], b.clone(), there), XdpTransmitter::new(names[0], a.clone(), back)];
-    let ([from_a, from_b], [to_b, to_a], [there, back]) = (receivers, transmitters, pools);
-    let directions = [
-        XdpEnds { receiver: from_a.map_err(failed)?, transmitter: to_b.map_err(failed)?, pool: there, checksums: b.abilities().checksums },
-        XdpEnds { receiver: from_b.map_err(failed)?, transmitter: to_a.map_err(failed)?, pool: back, checksums: a.abilities().checksums },
-    ];
-    Ok(XdpPair { directions, mode })
+    Ok(XdpPair { directions: [of(0).map_err(failed)?, of(1).map_err(failed)?], mode })
+}
+
+/// Why workers of this number get no AF_XDP sockets of an interface, and the cure.
+fn too_few_queues(name: &str, queues: u32, workers: u32) -> String {
+    let have = if queues == 1 { "1 queue".to_owned() } else { format!("{queues} queues") };
+    format!(
+        "{name} has {have}, and each of {workers} workers needs one (`ethtool -L {name} combined {workers}`, with veth `rx {workers} tx {workers}` at both \
+         ends)"
+    )
 }
 
 /// The sockets that an interface would get for `Io::Xdp`, as far as it is known without trying, as the end of a sentence.
@@ -138,9 +163,20 @@ pub(crate) fn not_worth_it(control: &ControlSocket, endpoints: &[&Endpoint]) -> 
     Some(format!("{} is no network card, and AF_XDP copies its frames twice", found.name))
 }
 
-fn mode(interfaces: [(&str, &Arc<XdpInterface>); 2]) -> String {
-    let each = interfaces.map(|(name, interface)| format!("{name} {}", sockets(interface.abilities().zero_copy, interface.queues())));
-    format!("AF_XDP: {}", each.join("; "))
+/// The mode of both interfaces, and the queues of each of several workers there and back.
+fn mode(names: [&str; 2], interfaces: &[Arc<XdpInterface>; 2], workers: [u32; 2]) -> String {
+    let each = [0, 1].map(|side| format!("{} {}", names[side], sockets(interfaces[side].abilities().zero_copy, interfaces[side].queues())));
+    let of_worker = |share: Share, queues: u32| {
+        let receives: Vec<String> = share.queues(queues).map(|queue| queue.to_string()).collect();
+        format!("worker {} receives by {} and sends by {}", share.worker + 1, receives.join(", "), share.sends_by())
+    };
+    let of_direction = |from: usize| {
+        let count = workers[from] as usize;
+        let all: Vec<String> = (0..count).map(|worker| of_worker(Share { worker, workers: count }, interfaces[from].queues())).collect();
+        (count > 1).then(|| format!("queues from {} to {}: {}", names[from], names[1 - from], all.join(", ")))
+    };
+    let all: Vec<String> = each.into_iter().chain([0, 1].into_iter().filter_map(of_direction)).collect();
+    format!("AF_XDP: {}", all.join("; "))
 }
 
 fn sockets(zero_copy: bool, queues: u32) -> String {

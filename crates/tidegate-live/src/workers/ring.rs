@@ -1,6 +1,7 @@
 //! The ring from one worker to another: packets go there, and memory comes back.
 //!
-//! A packet is not copied. Its memory goes along, and the worker that takes it gives memory of its own in exchange. Both pools keep their sizes.
+//! A packet is not copied. Its memory goes along, and the worker that takes it gives memory of its own in exchange. Both pools keep their sizes. Memory
+//! that the kernel shares is the same for all workers.
 //! A ring that is full drops what is pushed, which is counted by the worker that pushed it.
 
 use crate::ingress::{Arrived, Refusal};

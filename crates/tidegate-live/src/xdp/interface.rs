@@ -1,7 +1,7 @@
 //! An interface whose frames come and leave through AF_XDP sockets, one for each receive queue.
 //!
-//! Two threads share it: one receives, the other sends. Each side of a socket's rings has one owner. When the interface is deleted and made again
-//! under its name, the thread that notices opens new sockets, and both threads take their ends of them.
+//! The workers of two directions share it: some receive, the others send. Each side of a socket's rings has one owner. When the interface is deleted and
+//! made again under its name, the thread that notices opens new sockets, and all threads take their ends of them.
 
 use super::program::Redirect;
 use super::socket::{Abilities, Lengths, Memory, ReceiveRings, SendRings, XdpSocket};
@@ -30,8 +30,28 @@ struct Bound {
     // Detached before the sockets are closed.
     _redirect: Redirect,
     _promiscuous: Promiscuous,
-    receive: Option<Vec<End<ReceiveRings>>>,
-    send: Option<End<SendRings>>,
+    /// By queue.
+    receive: Vec<Option<End<ReceiveRings>>>,
+    send: Vec<Option<End<SendRings>>>,
+}
+
+/// Which of several workers of a direction it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Share {
+    pub(super) worker: usize,
+    pub(super) workers: usize,
+}
+
+impl Share {
+    /// The queues by which it receives, of an interface that has this many: they are dealt out in turn.
+    pub(super) fn queues(self, of: u32) -> impl Iterator<Item = usize> {
+        (self.worker..of as usize).step_by(self.workers)
+    }
+
+    /// The queue by which it sends.
+    pub(super) fn sends_by(self) -> usize {
+        self.worker
+    }
 }
 
 /// An interface by its name.
@@ -89,7 +109,7 @@ impl XdpInterface {
             return;
         }
         if bound.take().is_some() {
-            // Both threads close what they have of the old sockets.
+            // All threads close what they have of the old sockets.
             self.generation.fetch_add(1, Ordering::Release);
         }
         if let Ok((new, _)) = Bound::open(self.memory, self.lengths, facts.index, self.queues) {
@@ -98,16 +118,17 @@ impl XdpInterface {
         }
     }
 
-    /// The receiving ends of all sockets, once for each time that they are opened, and their generation.
-    pub(super) fn take_receivers(&self) -> (u32, Vec<End<ReceiveRings>>) {
+    /// The receiving ends of a worker's sockets, once for each time that they are opened, and their generation.
+    pub(super) fn take_receivers(&self, share: Share) -> (u32, Vec<End<ReceiveRings>>) {
         let mut bound = lock(&self.bound);
-        (self.generation(), bound.as_mut().and_then(|bound| bound.receive.take()).unwrap_or_default())
+        let of = |bound: &mut Bound| share.queues(self.queues).filter_map(|queue| bound.receive[queue].take()).collect();
+        (self.generation(), bound.as_mut().map(of).unwrap_or_default())
     }
 
-    /// The sending end of the first socket, once for each time that it is opened, and its generation.
-    pub(super) fn take_sender(&self) -> (u32, Option<End<SendRings>>) {
+    /// The sending end of a worker's socket, once for each time that it is opened, and its generation.
+    pub(super) fn take_sender(&self, share: Share) -> (u32, Option<End<SendRings>>) {
         let mut bound = lock(&self.bound);
-        (self.generation(), bound.as_mut().and_then(|bound| bound.send.take()))
+        (self.generation(), bound.as_mut().and_then(|bound| bound.send.get_mut(share.sends_by())?.take()))
     }
 }
 
@@ -115,16 +136,16 @@ impl Bound {
     fn open(memory: Memory, lengths: Lengths, index: i32, queues: u32) -> Result<(Bound, Abilities), (&'static str, io::Error)> {
         let redirect = Redirect::attach(index, queues)?;
         let promiscuous = Promiscuous::hold(index).map_err(|cause| ("switching the interface to promiscuous mode", cause))?;
-        let (mut receive, mut send) = (Vec::new(), None);
+        let (mut receive, mut send) = (Vec::new(), Vec::new());
         let mut all = Abilities { zero_copy: true, checksums: true };
         for queue in 0..queues {
             let (socket, receive_rings, send_rings, abilities) = XdpSocket::open(memory, (index, queue), lengths)?;
             let socket = Arc::new(socket);
             redirect.give(queue, std::os::fd::AsFd::as_fd(&*socket)).map_err(|cause| ("handing a queue to an AF_XDP socket", cause))?;
             all = Abilities { zero_copy: all.zero_copy && abilities.zero_copy, checksums: all.checksums && abilities.checksums };
-            send = send.or_else(|| Some(End { socket: socket.clone(), rings: send_rings }));
-            receive.push(End { socket, rings: receive_rings });
+            send.push(Some(End { socket: socket.clone(), rings: send_rings }));
+            receive.push(Some(End { socket, rings: receive_rings }));
         }
-        Ok((Bound { index, _redirect: redirect, _promiscuous: promiscuous, receive: Some(receive), send }, all))
+        Ok((Bound { index, _redirect: redirect, _promiscuous: promiscuous, receive, send }, all))
     }
 }

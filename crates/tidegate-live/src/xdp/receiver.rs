@@ -1,7 +1,7 @@
 //! Receives the frames of one interface into slots of the frame pool.
 #![allow(unsafe_code)]
 
-use super::interface::{End, XdpInterface};
+use super::interface::{End, Share, XdpInterface};
 use super::socket::ReceiveRings;
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
@@ -18,12 +18,13 @@ use tidegate_wire::checksum;
 /// The most frames whose places in the rings are kept until others take them.
 const REFILL_BATCH: u32 = 32;
 
-/// Receives from all queues of one interface.
+/// Receives from the queues of one interface that a worker has.
 #[derive(Debug)]
 pub(crate) struct XdpReceiver {
     name: String,
     control: ControlSocket,
     interface: Arc<XdpInterface>,
+    share: Share,
     generation: u32,
     ends: Vec<End<ReceiveRings>>,
     /// Readable when one of several queues has frames.
@@ -39,12 +40,13 @@ pub(crate) struct XdpReceiver {
 }
 
 impl XdpReceiver {
-    pub(super) fn new(name: &str, interface: Arc<XdpInterface>, pool: &mut FramePool) -> Result<XdpReceiver, LiveError> {
+    pub(super) fn new(name: &str, interface: Arc<XdpInterface>, share: Share, pool: &mut FramePool) -> Result<XdpReceiver, LiveError> {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let mut receiver = XdpReceiver {
             name: name.to_owned(),
             control,
             interface,
+            share,
             generation: 0,
             ends: Vec::new(),
             several: None,
@@ -65,7 +67,7 @@ impl XdpReceiver {
         self.lost_before = self.lost;
         (self.ends, self.several, self.current, self.unfilled) = (Vec::new(), None, 0, 0);
         pool.reclaim_filled();
-        (self.generation, self.ends) = self.interface.take_receivers();
+        (self.generation, self.ends) = self.interface.take_receivers(self.share);
         if self.ends.len() > 1 {
             self.several = watching(&self.ends).ok();
         }

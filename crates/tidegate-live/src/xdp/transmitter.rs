@@ -1,6 +1,6 @@
 //! Sends frames out of one interface from their places in the frame pool.
 
-use super::interface::{End, XdpInterface};
+use super::interface::{End, Share, XdpInterface};
 use super::socket::SendRings;
 use crate::error::LiveError;
 use crate::interface::ControlSocket;
@@ -23,6 +23,7 @@ pub(crate) struct XdpTransmitter {
     name: String,
     control: ControlSocket,
     interface: Arc<XdpInterface>,
+    share: Share,
     generation: u32,
     end: Option<End<SendRings>>,
     mtu: usize,
@@ -32,13 +33,13 @@ pub(crate) struct XdpTransmitter {
 }
 
 impl XdpTransmitter {
-    pub(super) fn new(name: &str, interface: Arc<XdpInterface>, pool: &mut FramePool) -> Result<XdpTransmitter, LiveError> {
+    pub(super) fn new(name: &str, interface: Arc<XdpInterface>, share: Share, pool: &mut FramePool) -> Result<XdpTransmitter, LiveError> {
         let system = |cause| LiveError::system("opening a socket to ask for the state of", name, cause);
         let control = ControlSocket::new().map_err(system)?;
         let facts = control.state(name).map_err(system)?;
         let (mtu, is_up) = (facts.mtu as usize, facts.up);
         let (generation, end, is_behind) = (0, None, false);
-        let mut transmitter = XdpTransmitter { name: name.to_owned(), control, interface, generation, end, mtu, is_up, is_behind };
+        let mut transmitter = XdpTransmitter { name: name.to_owned(), control, interface, share, generation, end, mtu, is_up, is_behind };
         transmitter.renew(pool);
         Ok(transmitter)
     }
@@ -49,7 +50,7 @@ impl XdpTransmitter {
         self.end = None;
         self.is_behind = false;
         pool.reclaim_sent();
-        (self.generation, self.end) = self.interface.take_sender();
+        (self.generation, self.end) = self.interface.take_sender(self.share);
     }
 
     /// Lets the kernel send what is in the ring. It stops after some frames, and is asked again as long as it takes any.

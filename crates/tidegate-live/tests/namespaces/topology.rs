@@ -28,6 +28,8 @@ pub const TOOLS: [&str; 3] = ["ip", "iperf3", "ethtool"];
 /// The three namespaces, which are deleted when this is dropped.
 pub struct Topology {
     prefix: String,
+    /// The queues of each interface.
+    queues: u32,
     /// One topology at a time on the machine, so that timing tests do not disturb each other.
     _lock: File,
 }
@@ -53,12 +55,17 @@ impl Topology {
     }
 
     pub fn new() -> Topology {
+        Topology::of_queues(1)
+    }
+
+    /// Whose interfaces have this number of queues each way.
+    pub fn of_queues(queues: u32) -> Topology {
         if let Some(missing) = Topology::missing() {
             panic!("{missing}");
         }
         let lock = File::create(std::env::temp_dir().join("tidegate-namespaces.lock")).expect("a lock file");
         lock.lock().expect("a lock");
-        let topology = Topology { prefix: format!("tidegate-{}", std::process::id()), _lock: lock };
+        let topology = Topology { prefix: format!("tidegate-{}", std::process::id()), queues, _lock: lock };
         for place in [Place::Host1, Place::Middle, Place::Host2] {
             let name = topology.name(place);
             // A killed test with the same process number may have left it.
@@ -84,8 +91,9 @@ impl Topology {
     /// Creates a pair of interfaces between a host and the middle.
     pub fn link(&self, host_end: &str, host: Place, middle_end: &str) {
         let (host_name, middle) = (self.name(host), self.name(Place::Middle));
-        let add = ["link", "add", host_end, "netns", &host_name, "type", "veth", "peer", "name", middle_end, "netns", &middle];
-        command("ip", &add);
+        let queues = format!("numrxqueues {0} numtxqueues {0}", self.queues);
+        let add = format!("link add {host_end} {queues} netns {host_name} type veth peer name {middle_end} {queues} netns {middle}");
+        command("ip", &add.split(' ').collect::<Vec<_>>());
         self.within(host, &format!("ip link set {host_end} up"));
         self.within(Place::Middle, &format!("ip link set {middle_end} up"));
     }

@@ -3,7 +3,7 @@
 use super::policy::shared;
 use super::raw::ping;
 use super::topology::{Bridge, Place, Topology, eventually};
-use super::{Carried, HOST2, HOST2_V4, between, patient};
+use super::{Carried, HOST2, HOST2_V4, between, patient, through};
 use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, LeafSpec, NodeSpec};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration as PortDuration, Rate};
-use tidegate_live::{ControlError, LiveConfig, LiveError};
+use tidegate_live::{ControlError, Io, LiveConfig, LiveError};
 
 /// Classes by port, "three" on the first worker, the others on the second.
 fn two(setup: &PortSetup) -> Option<Workers> {
@@ -39,11 +39,31 @@ fn carried_by_two_classes<O>(rate: u64, topology: &Topology, bridge: &Bridge<O>)
     carried
 }
 
+/// A bridge of two workers with these sockets, which have them.
+fn bridge_of_two(topology: &Topology, io: Io, config: LiveConfig) -> Bridge<()> {
+    let bridge = topology.bridge(of_two(through(io, config)));
+    let mode = bridge.control.modes().concat();
+    match io {
+        Io::Xdp => assert!(mode.contains("worker 2 receives by 1 and sends by 1"), "{mode}"),
+        _ => assert!(mode.contains("packet sockets; from tgb to tgc a group of 2, one per worker"), "{mode}"),
+    }
+    bridge
+}
+
 #[test]
 fn tcp_classes_on_two_workers_share_three_to_one() {
+    tcp_classes_share_three_to_one(Io::Packet);
+}
+
+#[test]
+fn tcp_classes_on_two_workers_share_three_to_one_through_af_xdp() {
+    tcp_classes_share_three_to_one(Io::Xdp);
+}
+
+fn tcp_classes_share_three_to_one(io: Io) {
     let rate = 100_000_000;
-    let topology = Topology::new();
-    let bridge = topology.bridge(of_two(patient(shared(rate, "drr", 5203, 5201))));
+    let topology = Topology::of_queues(2);
+    let bridge = bridge_of_two(&topology, io, patient(shared(rate, "drr", 5203, 5201)));
     let carried = carried_by_two_classes(rate, &topology, &bridge);
     let outcome = bridge.finish();
     let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
@@ -85,10 +105,19 @@ fn tcp_classes_of_a_group_on_two_workers_share_its_contract_three_to_one() {
 
 #[test]
 fn datagrams_keep_their_order_and_none_is_lost_between_workers() {
+    datagrams_keep_their_order(Io::Packet);
+}
+
+#[test]
+fn datagrams_keep_their_order_and_none_is_lost_between_workers_through_af_xdp() {
+    datagrams_keep_their_order(Io::Xdp);
+}
+
+fn datagrams_keep_their_order(io: Io) {
     const FLOWS: u16 = 8;
     const EACH: u32 = 400;
-    let topology = Topology::new();
-    let bridge = topology.bridge(of_two(between(shared(1_000_000_000, "drr", 6001, 6002))));
+    let topology = Topology::of_queues(2);
+    let bridge = bridge_of_two(&topology, io, between(shared(1_000_000_000, "drr", 6001, 6002)));
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     let receivers: Vec<_> = [6001, 6002, 6003]
         .map(|port| {
@@ -100,6 +129,7 @@ fn datagrams_keep_their_order_and_none_is_lost_between_workers() {
                     let Ok((_, from)) = socket.recv_from(&mut buffer) else { break };
                     let number = u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]);
                     let expected: &mut u32 = next.entry(from.port()).or_default();
+                    assert!(buffer[4..404] == [7; 400], "datagram {number} of {from} has changed");
                     assert!(number >= *expected, "datagram {number} of {from} came when {expected} was expected, after {count} others");
                     *expected = number + 1;
                     count += 1;
@@ -140,8 +170,17 @@ fn datagrams_keep_their_order_and_none_is_lost_between_workers() {
 
 #[test]
 fn workers_go_on_over_an_interface_that_was_deleted_and_created_again() {
-    let topology = Topology::new();
-    let bridge = topology.bridge(of_two(between(shared(100_000_000, "drr", 6001, 6002))));
+    an_interface_goes_and_comes_back(Io::Packet);
+}
+
+#[test]
+fn workers_go_on_over_an_interface_that_was_deleted_and_created_again_through_af_xdp() {
+    an_interface_goes_and_comes_back(Io::Xdp);
+}
+
+fn an_interface_goes_and_comes_back(io: Io) {
+    let topology = Topology::of_queues(2);
+    let bridge = bridge_of_two(&topology, io, between(shared(100_000_000, "drr", 6001, 6002)));
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     // The kernel may say a second late that an interface is connected.
     let is_connected = || (0..2).all(|way| bridge.control.counters(way).is_ok_and(|counters| counters.receiving && counters.sending));
@@ -170,6 +209,39 @@ fn workers_go_on_over_an_interface_that_was_deleted_and_created_again() {
         let counters = &direction.counters;
         assert!(counters.outages == 1 && counters.receiving && counters.sending && counters.received.packets < 200, "{counters:?}");
     }
+}
+
+#[test]
+fn workers_without_a_queue_each_get_packet_sockets_and_a_reason() {
+    let topology = Topology::new();
+    let bridge = topology.bridge(of_two(through(Io::Xdp, between(shared(100_000_000, "drr", 6001, 6002)))));
+    let mode = bridge.control.modes().concat();
+    assert!(mode.contains(": packet sockets; from tgb to tgc a group of 2, one per worker"), "{mode}");
+    assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
+    let notices = bridge.finish().notices;
+    let warning = notices.iter().find(|notice| notice.starts_with("warning: AF_XDP was asked for")).expect("a warning");
+    assert!(warning.contains("tgb has 1 queue, and each of 2 workers needs one (`ethtool -L tgb combined 2`"), "{warning}");
+}
+
+/// Three queues for two workers: the first worker has two of them. One direction has one worker, which has all.
+#[test]
+fn queues_are_dealt_out_to_workers() {
+    let topology = Topology::of_queues(3);
+    let config = through(Io::Xdp, between(shared(100_000_000, "drr", 6001, 6002)));
+    let workers = [two(&config.setups[0]), None];
+    let bridge = topology.bridge(config.with_workers(workers));
+    let mode = bridge.control.modes().concat();
+    let queues = "queues from tgb to tgc: worker 1 receives by 0, 2 and sends by 0, worker 2 receives by 1 and sends by 1";
+    assert!(mode.ends_with(queues), "{mode}");
+    topology.call(Place::Host1, || {
+        assert_eq!(ping(HOST2_V4, 1).len(), 1);
+        for _ in 0..60 {
+            UdpSocket::bind("0.0.0.0:0").expect("a port").send_to(&[1; 100], (HOST2, 6001)).expect("a datagram can be sent");
+        }
+    });
+    eventually("the datagrams", Duration::from_secs(20), || bridge.state()[0].delivered.packets >= 61);
+    let counters = bridge.finish().directions[0].counters;
+    assert_eq!(counters.dropped().count(), 0, "{counters:?}");
 }
 
 #[test]

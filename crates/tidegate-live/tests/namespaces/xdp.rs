@@ -222,19 +222,7 @@ fn a_frame_too_long_for_the_outgoing_interface_is_counted_through_af_xdp() {
 
 #[test]
 fn all_queues_of_an_interface_are_served() {
-    let topology = Topology::new();
-    topology.within(Place::Host1, "ip link del tga");
-    let add = "ip link add tgb numrxqueues 3 numtxqueues 3 type veth peer name tga numrxqueues 3 numtxqueues 3";
-    topology.within(Place::Middle, add);
-    topology.within(Place::Middle, &format!("ip link set tga netns {}", topology.name(Place::Host1)));
-    for (place, line) in [
-        (Place::Middle, "ip link set tgb up"),
-        (Place::Host1, "ip link set tga up"),
-        (Place::Host1, "ip addr add 10.77.0.1/24 dev tga"),
-        (Place::Host1, "ip addr add fd77::1/64 dev tga nodad"),
-    ] {
-        topology.within(place, line);
-    }
+    let topology = Topology::of_queues(3);
     let bridge = topology.bridge(over(between(policy::plain(100_000_000))));
     assert!(mode(&bridge).contains("tgb native, copied by the kernel, 3 queues"), "{}", mode(&bridge));
     // Every socket is a flow of its own, which the kernel sends by one of the queues.
