@@ -244,7 +244,9 @@ impl Receive for ReceiveRing {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.ring.as_ref().map(|ring| ring.socket.as_fd())
+        // Frames that a guardian carries stay in the ring. They must not end every wait at once: a worker in real time would leave the others no processor.
+        let is_carried = self.pulse.as_ref().is_some_and(Pulse::is_carried);
+        self.ring.as_ref().filter(|_| !is_carried).map(|ring| ring.socket.as_fd())
     }
 }
 
