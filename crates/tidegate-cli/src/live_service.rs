@@ -69,7 +69,9 @@ enum Step {
 
 impl Step {
     fn new(before: &Policy, after: &Policy) -> Step {
-        after.amendment(before).map_or_else(|| Step::Switch(Box::new(after.setup())), Step::Amend)
+        // Several workers change as a whole, at one instant.
+        let amendment = if after.workers.is_some() { None } else { after.amendment(before) };
+        amendment.map_or_else(|| Step::Switch(Box::new(after.setup())), Step::Amend)
     }
 }
 
@@ -320,7 +322,7 @@ impl Service {
                 Err(error) => {
                     for index in 0..index {
                         let back = state.running.policies[index].clone().following(&next.policies[index]).map_err(not_now)?;
-                        self.control.change(index, back.setup()).map_err(refused)?;
+                        self.control.change(index, back.setup(), back.workers.as_deref()).map_err(refused)?;
                     }
                     return Err(refused(error));
                 }
@@ -337,9 +339,9 @@ impl Service {
     /// Takes a direction the step to `policy`.
     fn take(&self, index: usize, step: Step, policy: &Policy) -> Result<PortChanged, ControlError> {
         match step {
-            Step::Switch(setup) => self.control.change(index, *setup),
+            Step::Switch(setup) => self.control.change(index, *setup, policy.workers.as_deref()),
             Step::Amend(amendment) => match self.control.amend(index, amendment) {
-                Err(ControlError::Amendment(_)) => self.control.change(index, policy.setup()),
+                Err(ControlError::Amendment(_)) => self.control.change(index, policy.setup(), policy.workers.as_deref()),
                 outcome => outcome,
             },
         }

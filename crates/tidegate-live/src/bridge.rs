@@ -231,7 +231,7 @@ impl DirectionLabel {
 
     fn outcome<O>(self, workers: Vec<DirectionReport<O>>, elapsed: Duration) -> (DirectionOutcome, O) {
         let DirectionLabel { from, to, rate, overhead } = self;
-        let Some(report) = workers::joined(workers, rate) else { unreachable!("a direction has a worker") };
+        let Some(report) = workers::joined(workers) else { unreachable!("a direction has a worker") };
         let DirectionReport { counters, recorder: record, lateness, busy, observer, engine, changes, .. } = report;
         // A transmission that has started counts in full, even if it ends after the bridge.
         let utilisation = (busy as f64 / PICOSECONDS_PER_SECOND as f64 / elapsed.as_secs_f64().max(1e-9)).min(1.0);

@@ -57,7 +57,7 @@ impl LiveConfig {
     pub fn with_workers(self, workers: [Option<Workers>; 2]) -> LiveConfig {
         let control = Control::of_workers([0, 1].map(|number| {
             let workers = workers[number].as_ref()?;
-            Some((workers.count as usize, by_class(workers, &self.setups[number])))
+            Some((workers.count as usize, by_class(workers, &self.setups[number].classifier)))
         }));
         LiveConfig { workers, control, ..self }
     }

@@ -19,11 +19,13 @@ use crate::port_change::{Amending, Asked, Needs, PortChanged, PreparedChange};
 use crate::take_over::{Standing, Verdict};
 use crate::talkers::Talkers;
 use crate::tap::{self, Capture};
+use crate::workers::{by_class, plans};
 use lines::{Lines, Request, received};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use tidegate_core::exchange::Workers;
 use tidegate_core::port::{Amendment, PortSetup};
 use tidegate_core::units::{Duration, Time};
 use tidegate_statistics::ClassRecord;
@@ -67,7 +69,9 @@ impl Control {
     pub(crate) fn of_workers(directions: [Option<(usize, Vec<u32>)>; 2]) -> Control {
         let lines = |workers: Option<(usize, Vec<u32>)>| match workers {
             None => Lines::default(),
-            Some((count, by_class)) => Lines { workers: (0..count).map(|_| Arc::default()).collect(), by_class: by_class.into() },
+            Some((count, by_class)) => {
+                Lines { workers: (0..count).map(|_| Arc::default()).collect(), by_class: Arc::new(Mutex::new(by_class)) }
+            }
         };
         Control { lines: directions.into_iter().map(lines).collect(), ..Control::default() }
     }
@@ -155,9 +159,7 @@ impl Control {
     /// As [`Control::change`].
     pub fn can_change(&self, direction: usize, setup: &PortSetup) -> Result<(), ControlError> {
         let needs = Needs { packets: setup.packet_limit, longest_frame: setup.longest_frame };
-        let (reply, answer) = channel();
-        self.lines[direction].only()?.ask(Request::Fits(needs, reply))?;
-        received(&answer)?
+        self.lines[direction].ask_all(|reply| Request::Fits(needs, reply))?.into_iter().collect()
     }
 
     /// The queues of classes, which are numbered as in the present policy.
@@ -213,13 +215,21 @@ impl Control {
         }
     }
 
-    /// Gives a direction another policy, at once. The policy's tables are built on this thread. Changes of [`LiveConfig`](crate::LiveConfig) that are
-    /// still to come are cancelled.
+    /// Gives a direction another policy, at once; with several workers, all of them at one instant. The policy's tables are built on this thread. Changes of
+    /// [`LiveConfig`](crate::LiveConfig) that are still to come are cancelled. `workers` says which worker has what then, if there are several: classes that
+    /// stay keep theirs.
     ///
     /// # Errors
     /// [`ControlError`]; the old policy then stays as it was.
-    pub fn change(&self, direction: usize, setup: PortSetup) -> Result<PortChanged, ControlError> {
-        let line = self.lines[direction].only()?;
+    pub fn change(&self, direction: usize, setup: PortSetup, workers: Option<&Workers>) -> Result<PortChanged, ControlError> {
+        let lines = &self.lines[direction];
+        let count = lines.workers.len();
+        let (flows, link) = (setup.classifier.flows(), (setup.rate, setup.overhead));
+        let longest = setup.overhead.wire_length(setup.longest_frame);
+        if workers.map_or(1, |workers| workers.count as usize) != count || workers.is_some_and(|workers| workers.part_of.len() != flows) {
+            return Err(ControlError::Workers);
+        }
+        let line = &lines.workers[0];
         let mut known = lock(&line.known);
         let (reply, answer) = channel();
         line.ask(Request::Switches(reply))?;
@@ -234,10 +244,21 @@ impl Control {
         };
         let after = setup.classifier.clone();
         let recorded = self.classes(direction)?;
-        let change = PreparedChange::new(&classifier, switches, setup).expecting(recorded.iter().map(|class| &*class.name));
-        let (reply, answer) = channel();
-        line.ask(Request::Change(Asked::Switch(Box::new(change)), reply))?;
-        let outcome = received(&answer)?.outcome;
+        let prepare = |setup| PreparedChange::new(&classifier, switches, setup).expecting(recorded.iter().map(|class| &*class.name));
+        let changes: Vec<PreparedChange> = std::iter::repeat_n(setup, count).map(prepare).collect();
+        let changes = match workers {
+            None => changes,
+            Some(workers) => {
+                let plans = plans(clock::now() + NOTICE, workers, link, longest).map_err(ControlError::Exchange)?;
+                changes.into_iter().zip(plans).map(|(change, plan)| change.planned(plan)).collect()
+            }
+        };
+        let outcome = lines.change(changes);
+        if let (Ok(_), Some(workers)) = (&outcome, workers) {
+            let names = after.classes().iter().map(|class| &*class.name);
+            let by_name = names.zip(by_class(workers, &after)).collect();
+            lines.assign(self.classes(direction)?.iter().map(|class| &*class.name), &by_name);
+        }
         *known = Some(if outcome.is_ok() { (after, switches.wrapping_add(1)) } else { (classifier, switches) });
         outcome
     }

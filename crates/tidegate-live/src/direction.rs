@@ -116,7 +116,8 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             if self.start_due(now) == Next::Blocked {
                 return;
             }
-            if self.changes.make(now, &mut self.port, &mut self.pool, &mut self.record, &mut self.observer) {
+            let Direction { port, pool, record, observer, worker, .. } = self;
+            if self.changes.make(now, (port, worker.as_deref_mut()), pool, record, observer) {
                 return;
             }
         }
@@ -157,7 +158,7 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             if let Some(worker) = worker
                 && let Some((ring, volume)) = worker.elsewhere(found.0)
             {
-                return ring.pass(pool, header, found, arrived, volume);
+                return ring.pass(pool, header, (found, offering.port.switches()), arrived, volume);
             }
             offering.offer(pool, header, found, arrived, [stamps.arrived.get(), stamps.at.get()]);
             Ok(())
@@ -247,13 +248,14 @@ impl<R: Receive, T: Transmit, O: StageObserver> DirectionLoop<O> for Direction<R
     }
 
     fn fits(&self, needs: Needs) -> Result<(), ControlError> {
-        self.may_change()?;
         needs.fit(self.room, self.pool.longest())
     }
 
     fn change(&mut self, change: Asked, reply: Sender<Replaced>) {
-        match change.needs().map_or_else(|| self.may_change(), |needs| self.fits(needs)) {
-            Ok(()) => self.changes.ask(self.served_until, change, reply),
+        // Workers change together, by a plan.
+        let is_apt = if self.worker.is_some() == change.plan().is_some() { Ok(()) } else { Err(ControlError::Workers) };
+        match is_apt.and_then(|()| change.needs().map_or(Ok(()), |needs| self.fits(needs))) {
+            Ok(()) => self.changes.ask(change.plan().map_or(self.served_until, |plan| plan.at), change, reply),
             Err(why) => drop(reply.send(Replaced::not(why, change))),
         }
     }

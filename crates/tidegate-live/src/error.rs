@@ -206,9 +206,12 @@ pub enum ControlError {
     /// In a direction of three threads another thread has the bytes of packets.
     #[error("an end system cannot copy packets: start it again without --end-system")]
     Elsewhere,
-    /// Several workers keep the policy that they started with.
-    #[error("a direction of several workers cannot change its policy while it runs: start it again with the new policy")]
+    /// Several workers take another policy over as a whole, with a plan for as many.
+    #[error("a direction keeps the number of its workers while it runs, and several take another policy over as a whole")]
     Workers,
+    /// The link cannot be divided so among workers.
+    #[error("{0}")]
+    Exchange(ExchangeError),
     /// AF_XDP sockets, end systems and several workers are not handed over.
     #[error("sockets of this kind cannot be handed over")]
     NotHandedOver,

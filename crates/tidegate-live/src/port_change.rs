@@ -4,6 +4,7 @@ use crate::error::ControlError;
 use crate::pool::FramePool;
 use crate::record::{CarriedRules, DirectionRecord};
 use crate::watch::Frame;
+use crate::workers::{Plan, Worker};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -13,7 +14,7 @@ use tidegate_core::observer::Observer;
 use tidegate_core::packet::{DropReason, Flow, Packet};
 use tidegate_core::port::{AmendError, Amendment, Port, PortSetup, Switched, Transition, Volume};
 use tidegate_core::queue::Occupancy;
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::units::{Duration, Rate, Time};
 use tidegate_statistics::ExpectedClasses;
 use tidegate_wire::{LinkType, parse};
 
@@ -37,6 +38,17 @@ pub struct PortChanged {
     pub gap: std::time::Duration,
 }
 
+impl PortChanged {
+    /// The same for all workers of a direction: each has all classes, and some of the packets.
+    pub(crate) fn with_another_worker(self, other: PortChanged) -> PortChanged {
+        let Switched { kept, moved, dropped, .. } = other.switched;
+        let none = Switched { classes_kept: 0, classes_added: 0, classes_removed: 0, kept, moved, dropped };
+        let mut switched = self.switched;
+        switched += none;
+        PortChanged { switched, late: self.late.max(other.late), gap: self.gap.max(other.gap) }
+    }
+}
+
 /// A new policy whose tables are built.
 #[derive(Debug)]
 pub(crate) struct PreparedChange {
@@ -47,20 +59,29 @@ pub(crate) struct PreparedChange {
     expected: Option<ExpectedClasses>,
     packet_limit: u32,
     longest_frame: u32,
+    rate: Rate,
+    /// For one of several workers.
+    plan: Option<Plan>,
 }
 
 impl PreparedChange {
     /// For a port that has this classifier and has been switched this often.
     pub(crate) fn new(before: &Classifier, switches: u32, setup: PortSetup) -> PreparedChange {
-        let PortSetup { packet_limit, longest_frame, .. } = setup;
+        let PortSetup { packet_limit, longest_frame, rate, .. } = setup;
         let transition = Box::new(Transition::after(before, switches, setup));
         let rules = CarriedRules::new(before, transition.classifier());
-        PreparedChange { classifier: transition.classifier().clone(), rules, transition, expected: None, packet_limit, longest_frame }
+        let classifier = transition.classifier().clone();
+        PreparedChange { classifier, rules, transition, expected: None, packet_limit, longest_frame, rate, plan: None }
     }
 
     /// For a recorder that has classes of these names, in its order.
     pub(crate) fn expecting<'a>(self, recorded: impl Iterator<Item = &'a str>) -> PreparedChange {
         PreparedChange { expected: Some(ExpectedClasses::new(recorded, &self.classifier)), ..self }
+    }
+
+    /// For one of several workers, which follows this plan then.
+    pub(crate) fn planned(self, plan: Plan) -> PreparedChange {
+        PreparedChange { plan: Some(plan), ..self }
     }
 
     pub(crate) fn needs(&self) -> Needs {
@@ -82,6 +103,14 @@ impl Asked {
     pub(crate) fn needs(&self) -> Option<Needs> {
         match self {
             Asked::Switch(change) => Some(change.needs()),
+            Asked::Amend(_) => None,
+        }
+    }
+
+    /// The plan that comes with it.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        match self {
+            Asked::Switch(change) => change.plan.as_ref(),
             Asked::Amend(_) => None,
         }
     }
@@ -250,7 +279,7 @@ impl PortChanges {
     pub(crate) fn make<O: Observer<Frame>>(
         &mut self,
         now: Time,
-        port: &mut Port<Frame>,
+        (port, worker): (&mut Port<Frame>, Option<&mut Worker>),
         pool: &mut FramePool,
         record: &mut DirectionRecord,
         observer: &mut O,
@@ -273,7 +302,7 @@ impl PortChanges {
                 (at, change, None)
             }
         };
-        let PreparedChange { transition, classifier, rules, expected, .. } = change;
+        let PreparedChange { transition, classifier, rules, expected, rate, mut plan, .. } = change;
         let began = Instant::now();
         if !expected.is_some_and(|expected| record.port.expect_classes(expected)) {
             record.port.expect(&classifier);
@@ -282,17 +311,24 @@ impl PortChanges {
         let classify = |packet: &Packet<()>, frame: &Frame| {
             Some(classifier.classify(&parse(LinkType::Ethernet, pool.packet(frame.slot(), packet.length))))
         };
+        if plan.is_some() {
+            // What is under way is counted at the whole rate of the link, which is the new port's.
+            port.change_link_rate(now, rate);
+        }
         let (switched, retired) = port.switch(now, *transition, classify, &mut watch);
         let freed = watch.freed;
         freed.iter().for_each(|&slot| pool.release(slot));
         record.port.switched();
         let hits = record.carry_hits(rules);
+        if let (Some(plan), Some(worker), Some(meter)) = (&mut plan, worker, &mut record.meter) {
+            worker.replan(now, plan, meter, port);
+        }
         let changed = PortChanged { switched, late: now.since(at), gap: began.elapsed() };
         match reply {
             Some((reply, cancelled, builder)) => {
                 // The builder ends before the thread that asked frees what it has built.
                 drop(builder);
-                drop(reply.send(Replaced { outcome: Ok(changed), _left: Box::new((retired, classifier, hits, cancelled)) }));
+                drop(reply.send(Replaced { outcome: Ok(changed), _left: Box::new((retired, classifier, hits, cancelled, plan)) }));
             }
             None => {
                 self.done.push(changed);

@@ -13,13 +13,18 @@
 //! **Law.** Packets of a flow that belong to one class leave in the order in which they came: one worker receives them, one ring carries them, and one
 //! port queues them. Of each worker, received + passed in = delivered + dropped + queued + in flight + passed on. At the end all that was passed on was
 //! passed in, or is in a ring.
+//!
+//! Another policy takes over at one instant, which all workers are told before ([`Plan`]). Its classes stay with their workers. A packet that was classified
+//! by the other policy is classified anew where it is taken.
 
 mod joined;
+mod plan;
 mod rates;
 pub(crate) mod ring;
 mod waker;
 
 pub(crate) use joined::joined;
+pub(crate) use plan::{Plan, plans};
 
 use crate::error::LiveError;
 use crate::pool::FramePool;
@@ -28,15 +33,16 @@ use ring::{Incoming, Outgoing, Passed};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tidegate_core::classifier::Classifier;
 use tidegate_core::exchange::{Limits, WorkerMeter, Workers};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Port, PortSetup, Volume};
-use tidegate_core::units::Time;
+use tidegate_core::units::{PICOSECONDS_PER_SECOND, Time};
 use waker::Waker;
 
-/// The worker of each class of a setup.
-pub(crate) fn by_class(workers: &Workers, setup: &PortSetup) -> Vec<u32> {
-    let classes = setup.classifier.classes().iter().map(|class| class.first_flow.index());
+/// The worker of each class of a classifier.
+pub(crate) fn by_class(workers: &Workers, classifier: &Classifier) -> Vec<u32> {
+    let classes = classifier.classes().iter().map(|class| class.first_flow.index());
     classes.map(|flow| if flow < workers.part_of.len() { workers.worker_of(flow) } else { 0 }).collect()
 }
 
@@ -44,7 +50,6 @@ pub(crate) fn by_class(workers: &Workers, setup: &PortSetup) -> Vec<u32> {
 #[derive(Debug)]
 struct Team {
     wakers: Vec<Waker>,
-    rates: Rates,
     /// The workers that still receive, and may pass packets on.
     receiving: AtomicUsize,
 }
@@ -54,6 +59,7 @@ struct Team {
 pub(crate) struct Worker {
     number: usize,
     team: Arc<Team>,
+    rates: Arc<Rates>,
     by_flow: Arc<[u32]>,
     /// By worker; `None` for itself.
     outgoing: Vec<Option<Outgoing>>,
@@ -66,6 +72,9 @@ pub(crate) struct Worker {
     next_report: Time,
     /// The packets offered, sent and queued at the last report.
     reported: [u64; 3],
+    /// The bytes on the wire that it has sent at the present rate of the link, and the time that the link took for those before, in picoseconds.
+    sent: u64,
+    busy_before: u128,
     is_receiving: bool,
     may_wait: bool,
 }
@@ -81,8 +90,8 @@ pub(crate) fn open(now: Time, workers: &Workers, setup: &PortSetup, direction: &
     let (rates, limits) = checked.map_err(|cause| LiveError::Workers { direction: direction.to_owned(), cause })?;
     let wakers = (0..count).map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(|cause| LiveError::system("opening an event descriptor for", direction, cause))?;
-    let team = Arc::new(Team { wakers, rates, receiving: AtomicUsize::new(count) });
-    let by_flow: Arc<[u32]> = (0..workers.part_of.len()).map(|flow| workers.worker_of(flow)).collect();
+    let team = Arc::new(Team { wakers, receiving: AtomicUsize::new(count) });
+    let (rates, by_flow) = (Arc::new(rates), by_flow(workers));
     let mut outgoing: Vec<Vec<Option<Outgoing>>> = (0..count).map(|_| Vec::new()).collect();
     let mut incoming: Vec<Vec<Incoming>> = (0..count).map(|_| Vec::new()).collect();
     for (from, outgoing) in outgoing.iter_mut().enumerate() {
@@ -97,6 +106,7 @@ pub(crate) fn open(now: Time, workers: &Workers, setup: &PortSetup, direction: &
     let worker = |(number, ((outgoing, incoming), limits))| Worker {
         number,
         team: team.clone(),
+        rates: rates.clone(),
         by_flow: by_flow.clone(),
         outgoing,
         incoming,
@@ -105,10 +115,17 @@ pub(crate) fn open(now: Time, workers: &Workers, setup: &PortSetup, direction: &
         exchange: 0,
         next_report: now,
         reported: [0; 3],
+        sent: 0,
+        busy_before: 0,
         is_receiving: true,
         may_wait: false,
     };
     Ok(ends.enumerate().map(worker).collect())
+}
+
+/// The worker of each flow.
+fn by_flow(workers: &Workers) -> Arc<[u32]> {
+    (0..workers.part_of.len()).map(|flow| workers.worker_of(flow)).collect()
 }
 
 /// The meter of a worker's port.
@@ -176,17 +193,17 @@ impl Worker {
         self.limits.begin(now, port);
         // Not the number of any exchange.
         self.exchange = u64::MAX;
-        self.team.rates.follow(now, self.number, &mut self.exchange, &mut self.limits, meter, port);
+        self.rates.follow(now, self.number, &mut self.exchange, &mut self.limits, meter, port);
     }
 
     /// Reports if that is due, and brings the port to the rates that are granted. One that `waits` reports, too, if it has news: other packets were
     /// offered, sent or queued.
     #[inline]
     pub(crate) fn follow_rates<P>(&mut self, now: Time, packets: [u64; 3], meter: &mut WorkerMeter, port: &mut Port<P>, waits: bool) {
-        let rates = &self.team.rates;
+        let Worker { rates, sent, .. } = self;
         let has_news = waits && self.reported != packets;
         if (has_news || !now.is_before(self.next_report))
-            && let Some(next) = rates.report(now, self.number, meter, waits)
+            && let Some(next) = rates.report(now, self.number, (meter, sent), waits)
         {
             self.next_report = next;
             self.reported = packets;
@@ -218,9 +235,9 @@ impl Worker {
         self.team.wakers[self.number].settle();
     }
 
-    /// The bytes on the wire that all workers have sent.
-    pub(crate) fn sent_by_all(&self) -> u64 {
-        self.team.rates.sent()
+    /// The time that the link, at its whole rate, takes for what it has reported as sent, in picoseconds.
+    pub(crate) fn busy(&self) -> u128 {
+        self.busy_before + u128::from(self.sent) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(self.rates.link().bits_per_second())
     }
 
     /// Counts what is left in the rings to it. No worker passes anything on any more.

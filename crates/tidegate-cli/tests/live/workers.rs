@@ -22,7 +22,7 @@ class = [
 "#;
 
 #[test]
-fn two_workers_carry_show_their_sum_refuse_changes_and_report() {
+fn two_workers_carry_show_their_sum_change_and_report() {
     let folder = tempfile::tempdir().unwrap();
     let [socket, policy] = ["control", "access.toml"].map(|name| folder.path().join(name));
     fs::write(&policy, POLICY).unwrap();
@@ -47,8 +47,22 @@ fn two_workers_carry_show_their_sum_refuse_changes_and_report() {
     let classes = shown["classes"]["directions"][0]["classes"].as_array().unwrap();
     let video = classes.iter().find(|class| class["name"] == "video").unwrap();
     assert!(video["sent"]["packets"].as_u64() >= Some(sent as u64), "{shown}");
-    let message = refused(&socket, 3, &["set", "policy.access.rate=\"8 Mbit/s\""]);
-    assert!(message.contains("several `workers` keep the policy that they started with"), "{message}");
+    let values = [
+        "policy.access.rate=\"190 Mbit/s\"",
+        "policy.access.group.customers.shape.rate=\"100 Mbit/s\"",
+        "policy.access.class.video.weight=5",
+    ];
+    let changed = told(&socket, &[&["set"], &values[..]].concat());
+    assert_eq!(changed["applied"]["directions"][1]["changed"].as_array().map(Vec::len), Some(1), "{changed}");
+    assert_eq!(told(&socket, &["status"])["status"]["directions"][0]["rate_bps"], 190_000_000);
+    for (values, why) in [
+        (["policy.access.workers=3"], "`workers` and `exchange_every` cannot change while the port runs"),
+        (["policy.access.group.customers.scheduler=wrr"], "group `customers` is on all workers, which needs a scheduler"),
+    ] {
+        let message = refused(&socket, 3, &[&["set"], &values[..]].concat());
+        assert!(message.contains(why), "{message}");
+    }
+    pings_pass(&topology);
 
     // Another process does not go on from there: the queues are emptied first.
     let mut next = Live::start_policy(&topology, &policy, &format!("{options} --take-over"));

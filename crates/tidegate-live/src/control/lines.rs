@@ -5,11 +5,11 @@ use crate::class_queues::ClassQueues;
 use crate::counters::DirectionCounters;
 use crate::error::ControlError;
 use crate::locks::lock;
-use crate::port_change::{Asked, Needs, Replaced};
+use crate::port_change::{Asked, Needs, PortChanged, PreparedChange, Replaced};
 use crate::take_over::{Shown, Verdict};
 use crate::talkers::Talkers;
 use crate::tap::Tap;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -73,8 +73,8 @@ pub(crate) struct StandStill {
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     pub(super) workers: Vec<Arc<Line>>,
-    /// By class: its worker, if there are several.
-    pub(super) by_class: Arc<[u32]>,
+    /// By class, as it is recorded: its worker, if there are several.
+    pub(super) by_class: Arc<Mutex<Vec<u32>>>,
 }
 
 impl Default for Lines {
@@ -106,6 +106,27 @@ impl Lines {
         Ok(sums)
     }
 
+    /// The workers of classes from now on, by name; those that the policy does not have any more stay. `recorded` are all of them.
+    pub(super) fn assign<'a>(&self, recorded: impl Iterator<Item = &'a str>, workers: &HashMap<&str, u32>) {
+        let mut by_class = lock(&self.by_class);
+        let worker = |(class, name): (usize, &str)| workers.get(name).copied().or_else(|| by_class.get(class).copied()).unwrap_or(0);
+        let assigned = recorded.enumerate().map(worker).collect();
+        *by_class = assigned;
+    }
+
+    /// Brings each worker its change, and waits for all.
+    pub(super) fn change(&self, changes: Vec<PreparedChange>) -> Result<PortChanged, ControlError> {
+        let mut answers = Vec::with_capacity(changes.len());
+        for (line, change) in self.workers.iter().zip(changes) {
+            let (reply, answer) = channel();
+            line.ask(Request::Change(Asked::Switch(Box::new(change)), reply))?;
+            answers.push(answer);
+        }
+        let outcomes: Vec<_> = answers.iter().map(|answer| received(answer).and_then(|replaced| replaced.outcome)).collect();
+        let all = outcomes.into_iter().collect::<Result<Vec<PortChanged>, _>>()?;
+        all.into_iter().reduce(PortChanged::with_another_worker).ok_or(ControlError::Ended)
+    }
+
     /// The line to the only worker.
     pub(super) fn only(&self) -> Result<&Line, ControlError> {
         if self.workers.len() == 1 { Ok(&self.workers[0]) } else { Err(ControlError::Workers) }
@@ -113,7 +134,7 @@ impl Lines {
 
     /// The line to the worker that has a class.
     pub(super) fn of_class(&self, class: usize) -> &Line {
-        &self.workers[self.by_class.get(class).map_or(0, |&worker| worker as usize)]
+        &self.workers[lock(&self.by_class).get(class).map_or(0, |&worker| worker as usize)]
     }
 }
 

@@ -29,6 +29,7 @@ mod continuation;
 mod disturbed;
 pub(crate) mod marked;
 mod probed;
+mod replanned;
 mod workers;
 
 /// Counts the allocations of each thread.

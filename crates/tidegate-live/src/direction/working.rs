@@ -2,7 +2,6 @@
 
 use super::{Direction, Offering};
 use crate::direction_loop::Next;
-use crate::error::ControlError;
 use crate::io::{Receive, Transmit};
 use crate::packet::ReceiveRing;
 use crate::watch::StageObserver;
@@ -28,17 +27,16 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         (self.worker, self.record.meter) = (Some(worker), Some(meter));
     }
 
-    /// Whether its policy may change.
-    pub(super) fn may_change(&self) -> Result<(), ControlError> {
-        if self.worker.is_some() { Err(ControlError::Workers) } else { Ok(()) }
-    }
-
     /// As [`DirectionLoop::poll`](crate::direction_loop::DirectionLoop::poll).
     pub(super) fn poll_as_worker(&mut self, now: Time, reading: bool) -> Next {
         let Direction { worker: Some(worker), pool, .. } = self else { return Next::Idle };
         worker.begin(pool);
         if !reading {
             worker.stop_receiving();
+        }
+        let change = self.changes.next().filter(|_| reading);
+        if change.is_some_and(|at| !at.is_after(now)) {
+            self.change(now);
         }
         self.follow_rates(now, false);
         let next = self.start_due(now);
@@ -49,12 +47,18 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         }
         self.follow_rates(now, true);
         let is_backlogged = self.port.occupancy().packets() > 0;
+        let change = self.changes.next().filter(|_| reading);
         let Some(worker) = &mut self.worker else { return next };
         let next = match next {
             // While packets wait, its rate follows the others.
             Next::At(time) if is_backlogged => Next::At(time.earlier(worker.next_report())),
             Next::Idle if !reading && worker.is_supplied() => Next::At(now + END_INTERVAL),
             next => next,
+        };
+        let next = match (next, change) {
+            (Next::At(time), Some(at)) => Next::At(time.earlier(at)),
+            (Next::Idle, Some(at)) => Next::At(at),
+            (next, _) => next,
         };
         if worker.may_wait() { next } else { Next::Again }
     }
@@ -77,7 +81,10 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         let mut any = false;
         let (rings, volume) = worker.incoming();
         for ring in rings {
-            any |= ring.take(*batch, pool, volume, &mut counters.refused.no_memory, |pool, header, found, arrived| {
+            any |= ring.take(*batch, pool, volume, &mut counters.refused.no_memory, |pool, header, (found, switches), arrived| {
+                // Flows and rules have other numbers after a change.
+                let is_current = switches == offering.port.switches();
+                let found = if is_current { found } else { offering.port.classifier().classify_by(header) };
                 offering.offer(pool, header, found, arrived, [0; 2]);
             });
         }

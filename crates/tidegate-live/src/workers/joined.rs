@@ -3,10 +3,9 @@
 use crate::counters::DirectionCounters;
 use crate::direction_loop::DirectionReport;
 use tidegate_core::port::Volume;
-use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate};
 
-/// Joins the reports of all workers of a direction, which have ended, on a link of this rate. The observer is that of the first.
-pub(crate) fn joined<O>(reports: Vec<DirectionReport<O>>, rate: Rate) -> Option<DirectionReport<O>> {
+/// Joins the reports of all workers of a direction, which have ended. The observer is that of the first.
+pub(crate) fn joined<O>(reports: Vec<DirectionReport<O>>) -> Option<DirectionReport<O>> {
     let is_alone = reports.len() == 1;
     let mut reports = reports.into_iter();
     let mut all = reports.next()?;
@@ -15,16 +14,17 @@ pub(crate) fn joined<O>(reports: Vec<DirectionReport<O>>, rate: Rate) -> Option<
     }
     // The rings are looked at themselves, so that one that loses packets is found.
     let mut in_rings: Volume = all.worker.iter_mut().map(|worker| worker.left()).sum();
+    // A worker sends at a part of the rate: the link is busy for the time that it takes for all bytes.
+    let busy = |report: &DirectionReport<O>| report.worker.iter().map(|worker| worker.busy()).sum::<u128>();
+    all.busy = busy(&all);
     for mut report in reports {
+        all.busy += busy(&report);
         in_rings += report.worker.iter_mut().map(|worker| worker.left()).sum();
         all.counters = DirectionCounters::plus(all.counters, report.counters);
         all.recorder.merge(report.recorder);
         all.lateness.merge(&report.lateness);
     }
     all.counters.in_rings = in_rings;
-    // A worker sends at a part of the rate: the link is busy for the time that it takes for all bytes.
-    let sent = all.worker.as_ref().map_or(0, |worker| worker.sent_by_all());
-    all.busy = u128::from(sent) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
     all.recorder.set_busy(all.busy);
     Some(all)
 }

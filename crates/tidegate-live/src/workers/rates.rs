@@ -16,6 +16,8 @@ pub(super) struct Rates {
     levels: Box<[AtomicU64]>,
     /// The number of exchanges so far.
     exchanges: AtomicU64,
+    /// The rate of the link.
+    link: Rate,
 }
 
 #[derive(Debug)]
@@ -23,8 +25,6 @@ struct State {
     exchange: Exchange,
     /// What each worker has reported since the last exchange, for each spanning node.
     reports: Vec<Report>,
-    /// The bytes on the wire that all workers have sent.
-    sent: u64,
     interval: Duration,
     next: Time,
 }
@@ -39,8 +39,8 @@ impl Rates {
         let granted: Box<[AtomicU64]> = granted.collect();
         let levels = (0..nodes).map(|_| AtomicU64::new(0)).collect();
         let reports = vec![Report::default(); granted.len()];
-        let state = State { exchange, reports, sent: 0, interval, next: now + interval };
-        Ok((Rates { state: Mutex::new(state), granted, levels, exchanges: AtomicU64::new(0) }, limits))
+        let state = State { exchange, reports, interval, next: now + interval };
+        Ok((Rates { state: Mutex::new(state), granted, levels, exchanges: AtomicU64::new(0), link: rate }, limits))
     }
 
     /// Brings a worker to what the last exchange has granted it, unless it knows of that one.
@@ -66,11 +66,16 @@ impl Rates {
         self.levels.iter().enumerate().for_each(|(node, level)| meter.set_level(node, value(level)));
     }
 
-    /// Takes the report of a worker, and makes an exchange if one is due. Returns when the next is due; `None` if another worker reports at this moment
-    /// and this one does not `wait` for it.
-    pub(super) fn report(&self, now: Time, worker: usize, meter: &mut WorkerMeter, waits: bool) -> Option<Time> {
+    /// The rate of the link.
+    pub(super) fn link(&self) -> Rate {
+        self.link
+    }
+
+    /// Takes the report of a worker, adds the bytes on the wire that it has `sent`, and makes an exchange if one is due. Returns when the next is due; `None`
+    /// if another worker reports at this moment and this one does not `wait` for it.
+    pub(super) fn report(&self, now: Time, worker: usize, (meter, sent): (&mut WorkerMeter, &mut u64), waits: bool) -> Option<Time> {
         let mut state = if waits { lock(&self.state) } else { self.state.try_lock().ok()? };
-        let State { exchange, reports, sent, interval, next } = &mut *state;
+        let State { exchange, reports, interval, next } = &mut *state;
         for (known, report) in reports[worker * self.levels.len()..].iter_mut().zip(meter.take_reports()) {
             *sent += report.sent;
             known.add(&report);
@@ -90,11 +95,6 @@ impl Rates {
         }
         Some(*next)
     }
-
-    /// The bytes on the wire that all workers have reported.
-    pub(super) fn sent(&self) -> u64 {
-        lock(&self.state).sent
-    }
 }
 
 #[cfg(test)]
@@ -110,11 +110,12 @@ mod tests {
         let (rates, _) = Rates::new(Time::ZERO, &workers, rate, 1500).unwrap();
         let granted = |worker: usize| rates.granted[worker].load(Ordering::Relaxed);
         let mut meter = WorkerMeter::new(Overhead::None, rate, &workers);
-        assert_eq!(rates.report(at(50), 0, &mut meter, false), Some(at(150)));
+        let mut report = |now, worker| rates.report(now, worker, (&mut meter, &mut 0), false);
+        assert_eq!(report(at(50), 0), Some(at(150)));
         assert_eq!((granted(0), granted(1)), (500_000_000, 500_000_000));
-        assert_eq!(rates.report(at(160), 1, &mut meter, false), Some(at(310)));
+        assert_eq!(report(at(160), 1), Some(at(310)));
         // What nothing used is credit for one interval.
         assert!(granted(0) == granted(1) && granted(0) > 900_000_000, "{}", granted(0));
-        assert_eq!(rates.report(at(161), 0, &mut meter, false), Some(at(310)));
+        assert_eq!(report(at(161), 0), Some(at(310)));
     }
 }

@@ -21,6 +21,9 @@ pub(crate) struct Passed {
     pub(crate) into: Volume,
 }
 
+/// The flow of a packet, and the rule that named it.
+pub(crate) type Found = (Flow, Option<u32>);
+
 /// A packet that was classified.
 #[derive(Debug)]
 struct Classified {
@@ -30,6 +33,8 @@ struct Classified {
     flow: Flow,
     rule: Option<u32>,
     length: u32,
+    /// How often the policy had changed when it was classified.
+    switches: u32,
 }
 
 /// The end of the worker that receives packets.
@@ -74,7 +79,7 @@ impl Outgoing {
         &mut self,
         pool: &mut FramePool,
         header: &Header,
-        (flow, rule): (Flow, Option<u32>),
+        ((flow, rule), switches): (Found, u32),
         Arrived { slot, length }: Arrived,
         volume: &mut Passed,
     ) -> Result<(), Refusal> {
@@ -86,7 +91,7 @@ impl Outgoing {
         }
         let lent = slot.map(|slot| pool.lend(slot));
         self.lent += usize::from(lent.is_some());
-        if self.packets.push(Classified { lent, header: *header, flow, rule, length }).is_err() {
+        if self.packets.push(Classified { lent, header: *header, flow, rule, length, switches }).is_err() {
             unreachable!("the ring has just had room, and has one producer");
         }
         volume.on.add(length);
@@ -102,7 +107,8 @@ impl Outgoing {
 }
 
 impl Incoming {
-    /// Takes at most `most` packets, passes each to `offer`, and counts those for which there is no memory. True if there were any.
+    /// Takes at most `most` packets, passes each to `offer`, and counts those for which there is no memory. True if there were any. With each packet
+    /// comes how often the policy had changed when it was classified.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -110,11 +116,11 @@ impl Incoming {
         pool: &mut FramePool,
         volume: &mut Passed,
         no_memory: &mut Volume,
-        mut offer: impl FnMut(&mut FramePool, &Header, (Flow, Option<u32>), Arrived),
+        mut offer: impl FnMut(&mut FramePool, &Header, (Found, u32), Arrived),
     ) -> bool {
         let mut any = false;
         for _ in 0..most {
-            let Ok(Classified { lent, header, flow, rule, length }) = self.packets.pop() else { break };
+            let Ok(Classified { lent, header, flow, rule, length, switches }) = self.packets.pop() else { break };
             any = true;
             volume.into.add(length);
             let slot = match lent {
@@ -135,7 +141,7 @@ impl Incoming {
                     slot
                 }
             };
-            offer(pool, &header, (flow, rule), Arrived { slot, length });
+            offer(pool, &header, ((flow, rule), switches), Arrived { slot, length });
         }
         any
     }
@@ -163,7 +169,7 @@ mod tests {
     fn pushed(out: &mut Outgoing, pool: &mut FramePool, byte: u8, volume: &mut Passed) -> Result<(), Refusal> {
         let slot = pool.take().unwrap();
         pool.packet_mut(slot, 60).fill(byte);
-        let passed = out.pass(pool, &Header::default(), (Flow(3), Some(7)), Arrived { slot: Some(slot), length: 60 }, volume);
+        let passed = out.pass(pool, &Header::default(), ((Flow(3), Some(7)), 5), Arrived { slot: Some(slot), length: 60 }, volume);
         if passed.is_err() {
             pool.release(slot);
         }
@@ -183,7 +189,7 @@ mod tests {
             assert!(matches!(pushed(&mut out, &mut one, 0, &mut volume), Err(Refusal::RingFull)));
             let mut held = Vec::new();
             while into.take(100, &mut other, &mut volume, &mut no_memory, |pool, _, found, arrived| {
-                assert_eq!(found, (Flow(3), Some(7)));
+                assert_eq!(found, ((Flow(3), Some(7)), 5));
                 let slot = arrived.slot.unwrap();
                 assert_eq!(pool.packet(slot, 60), [next; 60]);
                 next = next.wrapping_add(1);
@@ -204,7 +210,7 @@ mod tests {
         let (mut volume, mut no_memory) = (Passed::default(), Volume::default());
         (0..3).for_each(|byte| pushed(&mut out, &mut one, byte, &mut volume).unwrap());
         // One longer than a slot has no memory to exchange.
-        out.pass(&mut one, &Header::default(), (Flow(0), None), Arrived { slot: None, length: 9000 }, &mut volume).ok().unwrap();
+        out.pass(&mut one, &Header::default(), ((Flow(0), None), 0), Arrived { slot: None, length: 9000 }, &mut volume).ok().unwrap();
         let mut offered = Vec::new();
         into.take(10, &mut other, &mut volume, &mut no_memory, |_, _, _, arrived| offered.push(arrived.length));
         assert_eq!((offered, no_memory), (vec![60, 9000], Volume { packets: 2, bytes: 120 }));

@@ -255,8 +255,17 @@ fn what_several_workers_cannot_do_is_refused_with_its_reason() {
     });
     assert!(matches!(error, LiveError::OneWorker { .. }) && error.exit_code() == 2, "{error}");
     let bridge = topology.bridge(of_two(between(setup.clone())));
-    assert_eq!(bridge.control.change(0, setup.clone()).map(|_| ()), Err(ControlError::Workers));
-    assert_eq!(bridge.control.can_change(1, &setup), Err(ControlError::Workers));
+    assert_eq!(
+        bridge.control.change(0, setup.clone(), None).map(|_| ()),
+        Err(ControlError::Workers),
+        "a plan for as many workers is missing"
+    );
+    let three = Workers { count: 3, ..two(&setup).expect("two workers") };
+    assert_eq!(bridge.control.change(0, setup.clone(), Some(&three)).map(|_| ()), Err(ControlError::Workers));
+    // Both change at one instant.
+    let changed = bridge.control.change(0, setup.clone(), two(&setup).as_ref()).expect("a change");
+    assert_eq!(changed.switched.classes_kept, 3);
+    assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     assert_eq!(bridge.control.stand_still().map(|_| ()).err(), Some(ControlError::NotHandedOver));
     let modes = bridge.control.modes();
     assert!(modes[0].contains("packet sockets"), "{modes:?}");

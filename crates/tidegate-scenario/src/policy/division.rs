@@ -6,6 +6,8 @@ use crate::document::PolicyTable;
 use crate::tree::Member;
 use crate::units::{print_duration, print_rate};
 use crate::value::Block;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use tidegate_core::exchange::{Above, ExchangeError, Part, SpanningNode, Workers, assign};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;
@@ -66,10 +68,80 @@ impl Policy {
     }
 }
 
+/// What the division of a running port says, by name.
+struct Kept<'a> {
+    spanning: HashSet<&'a str>,
+    /// The worker of each group that does not span workers.
+    groups: HashMap<&'a str, u32>,
+    classes: HashMap<&'a str, u32>,
+}
+
+impl<'a> Kept<'a> {
+    fn of(policy: &'a Policy, workers: &'a Workers) -> Kept<'a> {
+        let spanning: HashSet<&str> = policy.spanning_groups(workers).collect();
+        let (mut groups, mut classes) = (HashMap::new(), HashMap::new());
+        for (index, class) in policy.classes.iter().enumerate() {
+            let worker = policy.worker_of_class(index).unwrap_or(0);
+            classes.insert(class.name.as_str(), worker);
+            let mut above = class.parent;
+            while let Some(group) = above.map(|group| &policy.groups[group]).filter(|group| !spanning.contains(group.name.as_str())) {
+                groups.insert(group.name.as_str(), worker);
+                above = group.parent;
+            }
+        }
+        Kept { spanning, groups, classes }
+    }
+}
+
+impl Policy {
+    /// Divides this policy as a port that runs `before` is divided. Classes and groups stay where they are; new ones come to the workers that have least.
+    ///
+    /// # Errors
+    /// Why they cannot stay.
+    pub(super) fn stay_divided(&mut self, before: &Policy) -> Result<(), String> {
+        let [Some(new), Some(old)] = [&self.workers, &before.workers] else {
+            let is_same = self.workers.is_none() && before.workers.is_none();
+            return if is_same { Ok(()) } else { Err("the number of `workers` cannot change while the port runs".to_owned()) };
+        };
+        if (new.count, new.exchange_every) != (old.count, old.exchange_every) {
+            return Err("`workers` and `exchange_every` cannot change while the port runs".to_owned());
+        }
+        let kept = Kept::of(before, old);
+        for group in self.groups.iter().filter(|group| kept.spanning.contains(group.name.as_str())) {
+            if !can_span(group, new.count) {
+                let kinds = sharing_kinds();
+                return Err(format!(
+                    "group `{}` is on all workers, which needs a scheduler that divides bytes by weight ({kinds}), and a `shape`, if any, of one rate",
+                    group.name
+                ));
+            }
+        }
+        let workers = Division { kept: Some(&kept), ..Division::of(self, new.count) }.run(new.exchange_every);
+        if let Err(error) = workers.check(self.rate, self.classifier().flows()) {
+            return Err(error.to_string());
+        }
+        let by_class: Vec<u32> = self.classifier().classes().iter().map(|class| workers.worker_of(class.first_flow.index())).collect();
+        for (class, worker) in self.classes.iter().zip(by_class) {
+            if let Some(&known) = kept.classes.get(class.name.as_str()).filter(|&&known| known != worker) {
+                return Err(format!(
+                    "class `{}` belongs to worker {}, and below its group it would belong to worker {}",
+                    class.name,
+                    known + 1,
+                    worker + 1
+                ));
+            }
+        }
+        self.workers = Some(Arc::new(workers));
+        Ok(())
+    }
+}
+
 /// The work of [`Policy::divided`].
 struct Division<'a> {
     policy: &'a Policy,
     count: u32,
+    /// What stays as it is.
+    kept: Option<&'a Kept<'a>>,
     /// Below the link, and below each group in turn.
     children: Vec<Vec<Member>>,
     nodes: Vec<SpanningNode>,
@@ -87,7 +159,7 @@ impl Division<'_> {
         policy.groups.iter().enumerate().for_each(|(index, group)| children[slot(group.parent)].push(Member::Group(index)));
         policy.classes.iter().enumerate().for_each(|(index, class)| children[slot(class.parent)].push(Member::Class(index)));
         let (part_of, loads) = (vec![0; policy.classes.len()], vec![0; count as usize]);
-        Division { policy, count, children, nodes: Vec::new(), parts: Vec::new(), part_of, loads }
+        Division { policy, count, kept: None, children, nodes: Vec::new(), parts: Vec::new(), part_of, loads }
     }
 
     fn run(mut self, exchange_every: Duration) -> Workers {
@@ -110,16 +182,34 @@ impl Division<'_> {
                     member => members.push((member, weight)),
                 }
             }
-            let weights: Vec<u32> = members.iter().map(|&(_, weight)| weight).collect();
-            for (&(member, weight), worker) in members.iter().zip(assign(&weights, &self.loads)) {
-                self.loads[worker as usize] += (part_of(weight) * WHOLE_LINK) as u64;
-                self.add(member, Above::Spanning(next), worker);
+            let load = |weight: u32| (part_of(weight) * WHOLE_LINK) as u64;
+            let mut placed: Vec<Option<u32>> = members.iter().map(|&(member, _)| self.known(member)).collect();
+            for (worker, (_, weight)) in placed.iter().zip(&members) {
+                worker.iter().for_each(|&worker| self.loads[worker as usize] += load(*weight));
+            }
+            let new: Vec<usize> = (0..members.len()).filter(|&member| placed[member].is_none()).collect();
+            let weights: Vec<u32> = new.iter().map(|&member| members[member].1).collect();
+            for (&member, worker) in new.iter().zip(assign(&weights, &self.loads)) {
+                self.loads[worker as usize] += load(members[member].1);
+                placed[member] = Some(worker);
+            }
+            for (&(member, _), worker) in members.iter().zip(placed) {
+                self.add(member, Above::Spanning(next), worker.unwrap_or(0));
             }
             next += 1;
         }
         let Division { count, nodes, parts, part_of, policy, .. } = self;
         let part_of = policy.classifier().classes_of_flows().iter().map(|&class| part_of[class as usize]).collect();
         Workers { count, exchange_every, nodes, parts, part_of }
+    }
+
+    /// The worker that has a member already.
+    fn known(&self, member: Member) -> Option<u32> {
+        let kept = self.kept?;
+        match member {
+            Member::Class(class) => kept.classes.get(self.policy.classes[class].name.as_str()).copied(),
+            Member::Group(group) => kept.groups.get(self.policy.groups[group].name.as_str()).copied(),
+        }
     }
 
     /// Gives a member and all that is below it to a worker.
@@ -157,11 +247,11 @@ impl Division<'_> {
 
     /// True if a group that has this part of the link, below a node that spans workers, does so too.
     fn spans(&self, group: usize, part: f64) -> bool {
-        let Group { scheduler, shape, .. } = &self.policy.groups[group];
-        // A contract of two buckets cannot be kept by several ports.
-        let is_simple = |shape: &ShapingContract| shape.peak.is_none() && shape.bucket == Bucket::Single;
-        let can_share = shape.as_ref().is_none_or(|shape| is_simple(shape) && Workers::can_share(shape.rate, self.count));
-        shares_bytes(*scheduler) && can_share && part * f64::from(self.count) * LEAST_PART > 1.0 - 1e-9 && self.classes_below(group) > 1
+        let known = &self.policy.groups[group];
+        if let Some(kept) = self.kept.filter(|kept| kept.spanning.contains(&*known.name) || kept.groups.contains_key(&*known.name)) {
+            return kept.spanning.contains(&*known.name);
+        }
+        can_span(known, self.count) && part * f64::from(self.count) * LEAST_PART > 1.0 - 1e-9 && self.classes_below(group) > 1
     }
 
     /// The number of classes below a group.
@@ -177,6 +267,19 @@ impl Division<'_> {
     }
 }
 
+/// True if several ports can carry what is below a group, and keep its contract.
+fn can_span(Group { scheduler, shape, .. }: &Group, count: u32) -> bool {
+    // A contract of two buckets cannot be kept by several ports.
+    let is_simple = |shape: &ShapingContract| shape.peak.is_none() && shape.bucket == Bucket::Single;
+    shares_bytes(*scheduler) && shape.as_ref().is_none_or(|shape| is_simple(shape) && Workers::can_share(shape.rate, count))
+}
+
+/// The schedulers that divide bytes by weight.
+fn sharing_kinds() -> String {
+    let kinds = SchedulerKind::ALL.iter().filter(|kind| shares_bytes(**kind)).map(|kind| kind.name());
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
 /// True if it divides bytes by weight, as the exchange does.
 fn shares_bytes(kind: SchedulerKind) -> bool {
     use SchedulerKind::{DeficitRoundRobin, QuickFair, SelfClocked, Wf2qPlus};
@@ -188,13 +291,9 @@ fn obstacle(policy: &Policy) -> Option<(String, String)> {
     if policy.adapter.is_some() {
         Some(("workers send frames, and this policy sends cells".to_owned(), "remove `workers`, or `cells`".to_owned()))
     } else if !shares_bytes(policy.scheduler) {
-        let kinds = SchedulerKind::ALL.iter().filter(|kind| shares_bytes(**kind)).map(|kind| kind.name());
         Some((
             format!("several workers share the link by weight, and {} does not", policy.scheduler.name()),
-            format!(
-                "remove `workers`, or choose a scheduler that divides bytes by weight directly below the link: {}",
-                kinds.collect::<Vec<_>>().join(", ")
-            ),
+            format!("remove `workers`, or choose a scheduler that divides bytes by weight directly below the link: {}", sharing_kinds()),
         ))
     } else if policy.link.rates.is_some() {
         Some(("several workers share one rate, and that of the link varies".to_owned(), "remove `workers`, or `rates`".to_owned()))

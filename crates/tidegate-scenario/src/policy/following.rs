@@ -13,14 +13,22 @@ pub(super) enum NodeName<'a> {
 }
 
 impl Policy {
-    /// Why a port that runs `before` cannot take this policy while it runs, and what to do instead.
+    /// Why a port that runs `before` cannot take this policy at an instant of `[[change]]`, and what to do instead.
     pub(crate) fn cannot_follow(&self, before: &Policy) -> Option<(&'static str, &'static str)> {
+        if before.workers.is_some() || self.workers.is_some() {
+            return Some((
+                "policies of several `workers` do not change by `[[change]]`",
+                "remove it, or `workers`; `tidegate ctl` changes a running bridge",
+            ));
+        }
+        self.cannot_run_after(before)
+    }
+
+    fn cannot_run_after(&self, before: &Policy) -> Option<(&'static str, &'static str)> {
         if before.adapter.is_some() || self.adapter.is_some() {
             Some(("a port with `cells` cannot change while it runs", "change the policies of ports for packets"))
         } else if self.longest_frame < before.longest_frame {
             Some(("`longest_frame` cannot become shorter while longer frames may be queued", "give the policy the longer one"))
-        } else if before.workers.is_some() || self.workers.is_some() {
-            Some(("several `workers` keep the policy that they started with", "start with the new policy, or with one worker"))
         } else if before.link.rates.is_some() && self.rate != before.rate {
             Some(("the rate of the link varies while the policy stays the same", "write another step of `rates`"))
         } else if self.link != before.link {
@@ -30,13 +38,16 @@ impl Policy {
         }
     }
 
-    /// This policy for a port that runs `before`, as which it goes on.
+    /// This policy for a port that runs `before`, as which it goes on. Classes stay with the workers that have them.
     ///
     /// # Errors
     /// One sentence that says why the port cannot take it while it runs.
     pub fn following(mut self, before: &Policy) -> Result<Policy, String> {
-        if let Some((problem, help)) = self.cannot_follow(before) {
+        if let Some((problem, help)) = self.cannot_run_after(before) {
             return Err(format!("policy `{}`: {problem}\n  {help}", self.name));
+        }
+        if let Err(problem) = self.stay_divided(before) {
+            return Err(format!("policy `{}`: {problem}\n  start with the new policy", self.name));
         }
         self.continue_from(before);
         Ok(self)

@@ -10,8 +10,8 @@ use tidegate_core::shaper::ShapingContract;
 
 /// Keeps the class and the number of every frame.
 #[derive(Default)]
-struct Kept {
-    sent: Vec<(u8, u8, u16)>,
+pub(super) struct Kept {
+    pub(super) sent: Vec<(u8, u8, u16)>,
 }
 
 impl Transmit for Kept {
@@ -29,21 +29,27 @@ impl Transmit for Kept {
     }
 }
 
-type Member = Direction<Arrivals, Kept, ()>;
+pub(super) type Member = Direction<Arrivals, Kept, ()>;
 
 const RATE: u64 = 100_000_000;
 
 /// Classes by destination port from 1000 on, with these weights.
 fn shared(weights: &[u32], scheduler: SchedulerKind, packets: u32) -> PortSetup {
-    let rate = Rate::new(RATE).unwrap();
-    let rule = |class: usize| Rule { destination_port: Some(PortRange::one(1000 + class as u16)), ..Rule::default() };
-    let rules = (0..weights.len()).map(|class| ClassRules { name: format!("c{class}"), queues: 1, rules: vec![rule(class)] });
-    let parameters: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() }).collect();
-    let buffer = BufferParameters { flows: weights.len(), packets: Some(packets), ..BufferParameters::default() };
+    let classes: Vec<(u8, u32)> = (0..).zip(weights.iter().copied()).collect();
+    named(&classes, Rate::new(RATE).unwrap(), scheduler, packets)
+}
+
+/// Classes with these numbers and weights: packets to the port 1000 beyond its number belong to each.
+pub(super) fn named(classes: &[(u8, u32)], rate: Rate, scheduler: SchedulerKind, packets: u32) -> PortSetup {
+    let rule = |class: u8| Rule { destination_port: Some(PortRange::one(1000 + u16::from(class))), ..Rule::default() };
+    let rules = classes.iter().map(|&(class, _)| ClassRules { name: format!("c{class}"), queues: 1, rules: vec![rule(class)] });
+    let weight = |&(_, weight): &(u8, u32)| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+    let parameters: Vec<_> = classes.iter().map(weight).collect();
+    let buffer = BufferParameters { flows: classes.len(), packets: Some(packets), ..BufferParameters::default() };
     PortSetup {
         rate,
         classifier: Classifier::new(rules.collect(), 0).unwrap(),
-        policers: vec![None; weights.len()],
+        policers: vec![None; classes.len()],
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
         scheduler: scheduler.build(&Setup::new(rate, LONGEST_FRAME + 24), &parameters).unwrap(),
         packet_limit: packets,
@@ -51,7 +57,7 @@ fn shared(weights: &[u32], scheduler: SchedulerKind, packets: u32) -> PortSetup 
     }
 }
 
-fn plan(weights: &[u32], worker_of: &[u32]) -> Workers {
+pub(super) fn plan(weights: &[u32], worker_of: &[u32]) -> Workers {
     Workers::of_link(worker_of.iter().max().unwrap() + 1, Duration::from_microseconds(150), weights, worker_of)
 }
 
@@ -59,7 +65,7 @@ fn team(weights: &[u32], worker_of: &[u32], packets: u32) -> Vec<Member> {
     team_of(&shared(weights, SchedulerKind::DeficitRoundRobin, packets), &plan(weights, worker_of), packets)
 }
 
-fn team_of(setup: &PortSetup, plan: &Workers, packets: u32) -> Vec<Member> {
+pub(super) fn team_of(setup: &PortSetup, plan: &Workers, packets: u32) -> Vec<Member> {
     let workers = workers::open(Time::ZERO, plan, setup, "a -> b").unwrap();
     let member = |worker: workers::Worker| {
         let options = direction_options(packets + 2000);
@@ -72,7 +78,7 @@ fn team_of(setup: &PortSetup, plan: &Workers, packets: u32) -> Vec<Member> {
 }
 
 /// A datagram of `class` and `flow` with this number.
-fn datagram(class: u8, flow: u8, number: u16, length: usize) -> (Vec<u8>, Offload) {
+pub(super) fn datagram(class: u8, flow: u8, number: u16, length: usize) -> (Vec<u8>, Offload) {
     let mut frame = vec![2; 12];
     frame.extend([0x08, 0x00, 0x45, 0]);
     frame.extend((length as u16 - 14).to_be_bytes());
@@ -87,7 +93,7 @@ fn datagram(class: u8, flow: u8, number: u16, length: usize) -> (Vec<u8>, Offloa
 }
 
 /// Polls all workers at `now` until none has more to do at once, and checks that no packet is lost.
-fn step(team: &mut [Member], now: Time, reading: bool) -> Vec<Next> {
+pub(super) fn step(team: &mut [Member], now: Time, reading: bool) -> Vec<Next> {
     loop {
         let next: Vec<Next> = team.iter_mut().map(|worker| worker.poll(now, reading)).collect();
         let counters: Vec<_> = team.iter().map(|worker| worker.counters()).collect();
@@ -100,9 +106,9 @@ fn step(team: &mut [Member], now: Time, reading: bool) -> Vec<Next> {
 }
 
 /// The report of all workers at the end.
-fn finished(team: Vec<Member>, now: Time) -> DirectionReport<()> {
+pub(super) fn finished(team: Vec<Member>, now: Time) -> DirectionReport<()> {
     let reports = team.into_iter().map(|worker| worker.finish(now)).collect();
-    workers::joined(reports, Rate::new(RATE).unwrap()).unwrap()
+    workers::joined(reports).unwrap()
 }
 
 /// Keeps ten classes backlogged for half a second. All frames come to the second worker. Returns the bytes of each class after the first 50 ms, and the
@@ -240,10 +246,9 @@ fn workers_wait_only_when_nothing_is_left_and_end_when_none_receives() {
 }
 
 #[test]
-fn a_worker_takes_no_change_and_is_not_handed_over() {
+fn a_worker_is_not_handed_over() {
     let mut team = team(&[1, 1], &[0, 1], 100);
     assert!(team[0].stand_still(at(0)).is_none());
-    assert_eq!(team[1].fits(Needs { packets: 1, longest_frame: 100 }), Err(ControlError::Workers));
 }
 
 proptest! {
