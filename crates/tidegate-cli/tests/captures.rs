@@ -208,3 +208,28 @@ shape = { rate = "8 Mbit/s", burst = "3000 B", bucket = "dual" }
     let (text, _) = folder.expect(0, &["check", "p.toml"]);
     assert!(String::from_utf8(text).unwrap().contains("bursts of 3 kB, then nothing until the bucket is full again"));
 }
+
+/// A replay carries a policy of several workers exactly as one worker does, and says so.
+#[test]
+fn a_policy_of_several_workers_is_replayed_as_by_one_and_a_note_says_so() {
+    let records: Vec<(u32, u32, u32)> = (0..200).map(|number| (number / 4, 100, 200 + number * 37 % 1200)).collect();
+    let folder = Folder::new("workers", &capture(&records));
+    let policy = |workers: &str| {
+        format!(
+            "[policy.p]\nrate = \"2 Mbit/s\"\nscheduler = \"drr\"\nbuffer = {{ limit = \"50 packets\" }}\n{workers}class = [{{ name = \"a\", match = [{{ \
+             ethernet_type = \"arp\" }}] }}, {{ name = \"b\" }}]\n"
+        )
+    };
+    let replayed = |workers: &str| {
+        fs::write(folder.0.join("p.toml"), policy(workers)).unwrap();
+        let (json, _) = folder.expect(0, &["replay", "p.toml", "c.pcap", "--json"]);
+        let files = ["c.sent.pcapng", "c.dropped.pcapng"].map(|name| fs::read(folder.0.join(name)).unwrap());
+        (offered(&json).1, files)
+    };
+    let (notes_of_two, two) = replayed("workers = 2\n");
+    let (notes_of_one, one) = replayed("");
+    assert!(two == one && one.iter().all(|file| file.len() > 1000), "the same packets at the same instants, and the same drops");
+    let wanted = "Policy p: one worker has the whole link here. Between two interfaces it has 2 workers";
+    let added: Vec<&String> = notes_of_two.iter().filter(|note| !notes_of_one.contains(note)).collect();
+    assert!(added.len() == 1 && added[0].starts_with(wanted), "{added:?}");
+}
