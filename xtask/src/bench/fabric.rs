@@ -19,6 +19,10 @@ const MICROSECONDS: u32 = 1_000;
 /// The most ports per switch that peers simulate, and their connections for each host.
 const MOST_PORTS_OF_PEERS: u32 = 8;
 const FLOWS_PER_HOST_OF_PEERS: u32 = 10;
+/// Runs of each program beside its peers.
+const ROUNDS: usize = 3;
+/// What is linked with `fabric_htsim.cc` from htsim's folder `datacenter`.
+const HTSIM_OBJECTS: &[&str] = &["fat_tree_topology.o", "fat_tree_switch.o", "firstfit.o", "connection_matrix.o"];
 
 /// A tree of this size: ports per switch, hosts, connections.
 #[derive(Clone, Copy)]
@@ -60,7 +64,7 @@ pub fn run(ports: u32, htsim: Option<&Path>, is_json: bool) -> Result<(), Failur
     let (run_s, run_bytes) = of_command(&command, &file, &[])?;
     let count = format!("flow.pair.count={few}");
     let (_, least_bytes) = of_command(&command, &file, &["--set", &count])?;
-    let peers = beside_peers(&engine, &target, ports.min(MOST_PORTS_OF_PEERS), htsim)?;
+    let (peers, left_out) = beside_peers(&engine, &target, ports.min(MOST_PORTS_OF_PEERS), htsim)?;
     let result = json!({
         "hosts": size.hosts, "flows": size.flows, "microseconds": MICROSECONDS,
         "packet_hops": all["packet_hops"], "packet_hops_per_s": number(&all, "packet_hops") / number(&all, "cpu_s"),
@@ -72,6 +76,7 @@ pub fn run(ports: u32, htsim: Option<&Path>, is_json: bool) -> Result<(), Failur
             "start_up_s": start_up_s, "cpu_s": run_s, "peak_bytes": run_bytes, "bytes_per_flow": per_flow(run_bytes, least_bytes),
         },
         "peers": peers,
+        "left_out": left_out,
     });
     if is_json {
         println!("{result:#}")
@@ -145,41 +150,62 @@ source = {{ kind = "tcp", start_within = "200 us" }}
     )
 }
 
-/// The engine and its peers on a tree of this size, in turns: what each says of packet-hops and CPU time.
-fn beside_peers(engine: &Path, target: &Path, ports: u32, htsim: Option<&Path>) -> Result<Value, Failure> {
+/// The engine and its peers on a tree of this size, in turns: of each the run whose speed is the median, with its packet-hops per second of CPU time, and
+/// ours as a multiple of it. The second part says what is left out, and why.
+fn beside_peers(engine: &Path, target: &Path, ports: u32, htsim: Option<&Path>) -> Result<(Vec<Value>, Vec<String>), Failure> {
     let flows = ports * ports * ports / 4 * FLOWS_PER_HOST_OF_PEERS;
-    let mut programs: Vec<(&str, PathBuf)> = vec![("ours", engine.to_owned())];
     let folder = target.join("peers");
-    match compile_ns3("fabric", &folder) {
-        Ok(program) => programs.push(("ns-3", program)),
-        Err(Failure::Environment(problem)) => eprintln!("ns-3 is left out: {problem}"),
-        Err(failure) => return Err(failure),
+    let of_htsim = htsim
+        .map_or_else(|| Err(Failure::Environment("it is measured with --htsim FOLDER/sim".to_owned())), |sim| compile_htsim(sim, &folder));
+    let (mut programs, mut left_out) = (vec![("ours", engine.to_owned())], Vec::new());
+    for (name, program) in [("ns-3", compile_ns3("fabric", &folder)), ("htsim", of_htsim)] {
+        match program {
+            Ok(program) => programs.push((name, program)),
+            Err(Failure::Environment(problem)) => left_out.push(format!("{name} is left out: {problem}")),
+            Err(failure) => return Err(failure),
+        }
     }
-    match htsim {
-        Some(htsim) => programs.push(("htsim", compile_htsim(htsim, &folder)?)),
-        None => eprintln!("htsim is left out: build it and name its folder, --htsim FOLDER/sim"),
+    left_out.iter().for_each(|line| eprintln!("{line}"));
+    let mut rounds: Vec<Vec<Value>> = vec![Vec::new(); programs.len()];
+    for round in 1..=ROUNDS {
+        for ((name, program), rows) in programs.iter().zip(&mut rounds) {
+            eprintln!("{name}, {ports} ports per switch, {flows} connections, round {round} of {ROUNDS}");
+            let mut row = of_engine(program, ports, flows)?;
+            // Peers start their connections within the time that they tell.
+            let seconds = row["cpu_s"].as_f64().unwrap_or(f64::NAN) + row["start_up_s"].as_f64().unwrap_or(0.0);
+            (row["name"], row["packet_hops_per_s"]) = ((*name).into(), (row["packet_hops"].as_f64().unwrap_or(f64::NAN) / seconds).into());
+            rows.push(row);
+        }
     }
-    let mut rows = Vec::new();
-    for (name, program) in programs {
-        eprintln!("{name}, {ports} ports per switch, {flows} connections");
-        let mut row = of_engine(&program, ports, flows)?;
-        row["name"] = name.into();
-        rows.push(row);
+    let speed = |row: &Value| row["packet_hops_per_s"].as_f64().unwrap_or(f64::NAN);
+    let medians = rounds.into_iter().map(|mut rows| {
+        rows.sort_by(|one, other| speed(one).total_cmp(&speed(other)));
+        rows.swap_remove(ROUNDS / 2)
+    });
+    let mut medians: Vec<Value> = medians.collect();
+    let ours = speed(&medians[0]);
+    for row in &mut medians {
+        row["ratio"] = (ours / speed(row)).into();
     }
-    Ok(Value::Array(rows))
+    Ok((medians, left_out))
 }
 
 /// Compiles the program that simulates the tree with htsim. `sim` is the folder in which htsim was built.
 fn compile_htsim(sim: &Path, folder: &Path) -> Result<PathBuf, Failure> {
     let program = folder.join("fabric_htsim");
+    std::fs::create_dir_all(folder).map_err(Failure::cannot("make", &folder))?;
     let mut command = Command::new("c++");
     command.args(["-O3", "-std=c++17", "-w"]).arg("-I").arg(sim).arg("-I").arg(sim.join("datacenter"));
     command.arg(root().join("benches/peers/fabric_htsim.cc"));
-    command.args(["fat_tree_topology.o", "fat_tree_switch.o"].map(|object| sim.join("datacenter").join(object)));
+    command.args(HTSIM_OBJECTS.iter().map(|object| sim.join("datacenter").join(object)));
     command.arg(sim.join("libhtsim.a")).arg("-o").arg(&program);
     match command.status() {
         Ok(status) if status.success() => Ok(program),
-        _ => Err(Failure::Environment(format!("htsim in {} cannot be linked: run `make` there and in datacenter/ first", sim.display()))),
+        _ => Err(Failure::Environment(format!(
+            "htsim in {} cannot be linked: run `make libhtsim.a` there, then `make {}` in datacenter/",
+            sim.display(),
+            HTSIM_OBJECTS.join(" ")
+        ))),
     }
 }
 
@@ -200,15 +226,20 @@ fn table(result: &Value) -> String {
         "\nThe command takes {:.1} s in all. Memory per flow is that beyond a run with a hundredth of the connections.\n",
         number(&result["command"]["cpu_s"])
     );
-    for row in result["peers"].as_array().into_iter().flatten() {
-        let (hops, cpu) = (number(&row["packet_hops"]), number(&row["cpu_s"]));
+    let rows = || result["peers"].as_array().into_iter().flatten();
+    if let Some(first) = rows().next() {
         text += &format!(
-            "{:>10}: {} hosts, {} connections, {:.3} M hops per s\n",
-            row["name"].as_str().unwrap_or(""),
-            row["hosts"],
-            row["flows"],
-            hops / cpu / 1e6
+            "\nBeside peers: {} hosts, {} TCP connections, {MICROSECONDS} us\n\n{:>10}{:>18}{:>8}{:>22}{:>10}\n",
+            first["hosts"], first["flows"], "", "hops, M per s", "ratio", "goodput, Gbit/s", "drops"
         );
+    }
+    for row in rows() {
+        let (speed, ratio, goodput) = (number(&row["packet_hops_per_s"]) / 1e6, number(&row["ratio"]), number(&row["goodput_bps"]) / 1e9);
+        let drops = number(&row["drops"]);
+        text += &format!("{:>10}{speed:>18.3}{ratio:>8.1}{goodput:>22.1}{drops:>10}\n", row["name"].as_str().unwrap_or(""));
+    }
+    for line in result["left_out"].as_array().into_iter().flatten() {
+        text += &format!("{}\n", line.as_str().unwrap_or(""));
     }
     text
 }
@@ -228,9 +259,15 @@ mod tests {
     #[test]
     fn the_table_has_a_row_for_each_side_and_peer() {
         let side = json!({"start_up_s": 1.5, "peak_bytes": 2e9, "bytes_per_flow": 9876, "cpu_s": 20});
-        let peers = json!([{"name": "ns-3", "hosts": 16, "flows": 160, "packet_hops": 1000, "cpu_s": 0.5}]);
-        let result = json!({"hosts": 16, "flows": 1562, "packet_hops_per_s": 5e6, "engine": side, "command": side, "peers": peers});
+        let row = |name: &str, speed, ratio| json!({"name": name, "hosts": 16, "flows": 160, "packet_hops_per_s": speed, "ratio": ratio, "goodput_bps": 110.0e9, "drops": 7});
+        let peers = json!([row("ours", 9e6, 1.0), row("ns-3", 1.5e5, 60.0)]);
+        let left_out = json!(["htsim is left out: it is not built"]);
+        let result = json!({
+            "hosts": 16, "flows": 1562, "packet_hops_per_s": 5e6, "engine": side, "command": side, "peers": peers, "left_out": left_out
+        });
         let text = table(&result);
-        assert!(text.contains("5.00") && text.contains("9.88") && text.contains("ns-3: 16 hosts"), "{text}");
+        assert!(text.contains("5.00") && text.contains("9.88"), "{text}");
+        assert!(text.contains("ns-3             0.150    60.0                 110.0         7"), "{text}");
+        assert!(text.ends_with("htsim is left out: it is not built\n"), "{text}");
     }
 }
