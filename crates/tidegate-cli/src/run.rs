@@ -181,8 +181,6 @@ fn report_of(
         let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
         let division = if threads.is_some() { Division::WherePossible } else { Division::default() };
         let control = Control { threads, division, progress: Some(&at), ..Control::default() };
-        // Before the simulation, which it knows nothing of.
-        let proof = Proof::of(variant);
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
         let trace = files.trace.map(|(path, options)| options.begin(path, simulation, &changes)).transpose()?;
         let tracer = trace.as_ref().map(|trace| trace as &dyn Tracer);
@@ -208,19 +206,21 @@ fn report_of(
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         let prefix = variant_name.map_or_else(String::new, |name| format!("{name}: "));
         report.notes.extend(simulation.notes_of_failures().into_iter().map(|note| prefix.clone() + &note));
+        report.notes.extend(simulation.note_of_curves().map(|note| prefix.clone() + &note));
         report.notes.extend(disturbance_notes(&simulation.network, &outcome, variant_name));
         let changed = changes::simulated_results(&variant.changes, &outcome);
         let mut promises = flow_promises(simulation, &outcome);
         promises.extend(class_promises(variant, simulation, &outcome));
-        let mut run = run_of(&variant.name, &mut outcome);
+        let mut run = run_of(&variant.name, &mut outcome, experiment.flow_series);
         (run.changes, run.promises) = (changed, promises);
         for (link, port) in run.ports.iter_mut().enumerate() {
             let changes = variant.changes.iter().flat_map(|change| &change.ports).filter(|(of, _)| of.0 == link);
             let first = &variant.policies[simulation.policy_of_link[link]];
             add_aqms(port, iter::once(first).chain(changes.map(|(_, policy)| policy)));
         }
-        if let Some(proof) = &proof {
-            proven::compare(&mut run, &simulation.groups, proof, &outcome);
+        // It knows nothing of the simulation, whose memory is free again.
+        if let Some(proof) = Proof::of(variant) {
+            proven::compare(&mut run, &simulation.groups, &proof, &outcome);
             proven::compare_classes(&mut run, &proof.delays_of_classes(variant), &outcome);
         }
         report.runs.push(run);

@@ -20,9 +20,9 @@ use tidegate_sim::statistics::{
 use tidegate_sim::{FailureOutcome, FailureStatistics, FlowOutcome, Outcome, PortOutcome};
 use tidegate_statistics::Histogram;
 
-/// The run called `name` with everything the outcome holds; promises are for the caller to judge. Of a large network each figure is kept once: the
-/// series, the delays of flows and what each replication measured are moved out of the outcome.
-pub fn run_of(name: &str, outcome: &mut Outcome) -> Run {
+/// The run called `name` with everything the outcome holds, without the distributions of flows unless `has_distributions`; promises are for the caller to judge.
+/// Of a large network each figure is kept once: the series, the delays of flows and what each replication measured are moved out of the outcome.
+pub fn run_of(name: &str, outcome: &mut Outcome, has_distributions: bool) -> Run {
     let mut run = Run::new(name);
     let times: Arc<[f64]> = outcome.sample_times_s().into();
     let series = |kind, name: &str, values: &mut Vec<f64>| {
@@ -41,7 +41,7 @@ pub fn run_of(name: &str, outcome: &mut Outcome) -> Run {
         run.series.extend(series(SeriesKind::Throughput, &flow.name, &mut flow.throughput_over_time_bps));
         let windows = flow.tcp.as_mut().map(|tcp| &mut tcp.cwnd_over_time_bytes);
         run.series.extend(windows.and_then(|windows| series(SeriesKind::Cwnd, &flow.name, windows)));
-        if let Some(delay) = flow.delay.take() {
+        if let Some(delay) = flow.delay.take().filter(|_| has_distributions) {
             run.distributions.extend(tails(&flow.name, delay.histogram.tail(), delay.jitter.tail()));
         }
     }

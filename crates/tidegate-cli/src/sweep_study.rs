@@ -340,7 +340,7 @@ impl Study {
                     }
                     Err(error) => return Err(Failure::Defect(error.to_string())),
                 };
-                let mut rows = run_of(&variant.name, &mut outcome).replications;
+                let mut rows = run_of(&variant.name, &mut outcome, false).replications;
                 rows.iter_mut().for_each(|row| row.replication += done);
                 run.replications.extend(rows);
             }

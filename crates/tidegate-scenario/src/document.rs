@@ -107,7 +107,8 @@ pub struct SimulationTable {
     /// The number of independent repetitions, from which the 95 % confidence intervals are computed.
     #[schemars(extend("default" = 1, "examples" = [5]))]
     pub replications: Option<At<Whole<1, 100_000>>>,
-    /// The time between two points of the curves over time.
+    /// The time between two points of the curves over time. Where there are more than 10,000 flows, these have curves, and distributions of delay and jitter,
+    /// only if it is given.
     #[schemars(extend("default" = "a hundredth of what is left of the duration after the warm-up", "examples" = ["100 ms"]))]
     pub sample: Option<At<Duration>>,
     /// How flows that name `from` and `to` use several paths of the least weight.

@@ -64,7 +64,21 @@ pub struct Simulation {
     pub(crate) own_policies: Vec<Option<Policy>>,
 }
 
+/// The most flows that have curves unasked. Those of 100,000 flows take 500 MB.
+pub const MOST_FLOWS_WITH_CURVES: usize = 10_000;
+
 impl Simulation {
+    /// A note for results if its flows have no curves.
+    pub fn note_of_curves(&self) -> Option<String> {
+        let flows = self.network.flows.len();
+        (!self.experiment.flow_series).then(|| {
+            format!(
+                "Only ports have curves: of {flows} flows, more than {MOST_FLOWS_WITH_CURVES}, throughput and window over time and the distributions of \
+                 delay and jitter are left out. `sample` in [simulation] asks for them."
+            )
+        })
+    }
+
     /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows and workloads without a mean rate; both without calls.
     pub fn offered(&self) -> Vec<(f64, usize)> {
         let mut offered = vec![(0.0, 0); self.network.links.len()];
@@ -151,6 +165,7 @@ impl Simulation {
         };
         building.links();
         let mut simulation = building.flows(experiment, capture)?;
+        simulation.experiment.flow_series = table.sample.is_some() || simulation.network.flows.len() <= MOST_FLOWS_WITH_CURVES;
         simulation.network.pauses = pauses::resolve(file, &simulation.policies_of_links(policies), findings);
         if findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
             return None;
@@ -225,6 +240,7 @@ fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) ->
         seed: table.seed.as_ref().map_or(1, |at| at.value.0),
         replications: table.replications.as_ref().map_or(1, |at| at.value.0 as u32),
         sample_interval: Some(sample),
+        flow_series: true,
     }
 }
 

@@ -182,6 +182,18 @@ fn pairs_are_what_they_are_called() {
 }
 
 #[test]
+fn many_flows_have_curves_if_they_are_asked_for() {
+    let text = |count: u32| {
+        let topology = "[topology.t]\npolicy = \"p\"\nkind = \"star\"\nhosts = 3\n";
+        format!("{topology}{}", flow(&format!("from = \"t-host-1\"\nto = \"t-host-2\"\ncount = {count}")))
+    };
+    let note = |count, overrides: &[&str]| load(&text(count), overrides).variants.remove(0).simulation.unwrap().note_of_curves();
+    assert_eq!(note(10_000, &[]), None);
+    assert!(note(10_001, &[]).unwrap().contains("of 10001 flows"));
+    assert_eq!(note(10_001, &["simulation.sample=\"10 ms\""]), None);
+}
+
+#[test]
 fn flows_of_one_table_are_spread_over_equal_paths_unless_the_first_is_asked_for() {
     let text = |equal: &str| {
         let text = file(&format!(

@@ -18,13 +18,15 @@ pub struct Experiment {
     pub replications: u32,
     /// The distance of the points of all series; `None` for no series.
     pub sample_interval: Option<Duration>,
+    /// Whether flows have series, which take up to 32 bytes per flow and point; ports have them whenever there is a distance.
+    pub flow_series: bool,
 }
 
 /// The most points of one series.
 pub const MOST_SAMPLES: u64 = 1_000_000;
 
 impl Default for Experiment {
-    /// Ten seconds once, no warm-up, seed 1, no series.
+    /// Ten seconds once, no warm-up, seed 1, no series. With a distance flows have them, too.
     fn default() -> Experiment {
         Experiment {
             duration: Duration::from_seconds(10),
@@ -32,11 +34,17 @@ impl Default for Experiment {
             seed: DEFAULT_SEED,
             replications: 1,
             sample_interval: None,
+            flow_series: true,
         }
     }
 }
 
 impl Experiment {
+    /// The distance of the points of flows' series in picoseconds; 0 for no series.
+    pub(crate) fn flow_interval(&self) -> u64 {
+        self.sample_interval.filter(|_| self.flow_series).map_or(0, |interval| interval.picoseconds())
+    }
+
     /// Checks the values.
     ///
     /// # Errors

@@ -115,7 +115,6 @@ impl<'a> Simulation<'a> {
     ) -> Simulation<'a> {
         let routes = &course.routes;
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
-        let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let mut sources = Sources::new(network, experiment, routes, replication, share);
         let workloads = Workloads::new(network, course.reach.as_ref(), completions, experiment, replication);
         let mut connections = Connections::new(network, experiment, routes, replication, workloads, share);
@@ -132,7 +131,7 @@ impl<'a> Simulation<'a> {
         network.calls.iter().flat_map(|calls| &calls.flows).for_each(|&flow| agenda.set_source(flow, NEVER));
         connections.set_first_events(&mut agenda);
         let summaries = PathSummary::of_all(network).into_iter();
-        let meters = summaries.map(|summary| FlowMeter::new(summary, warm_up, sample_interval)).collect();
+        let meters = summaries.map(|summary| FlowMeter::new(summary, warm_up, experiment.flow_interval())).collect();
         let tracing = tracer.map(|tracer| Box::new(Tracing::new(tracer, network)));
         let flows = Flows::new(Paths::new(routes), meters, connections.count(), sources::greedy_windows(network), tracing);
         let flights = Flights::default();

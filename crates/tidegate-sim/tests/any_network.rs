@@ -52,6 +52,7 @@ proptest! {
             seed,
             replications: 2,
             sample_interval: Some(Duration::from_milliseconds(70)),
+            flow_series: true,
         };
         // A port or a flow whose books do not balance is an error already.
         let outcome = run(&network, &experiment, &Control::default()).unwrap();

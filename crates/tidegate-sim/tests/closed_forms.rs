@@ -37,7 +37,7 @@ fn queue(load: f64, length: LengthDistribution) -> Network {
 fn simulate(network: &Network, packets: f64, mean_length: f64, load: f64, replications: u32) -> Outcome {
     let duration = Duration::from_picoseconds((packets * mean_length / load * 1e3) as u64);
     let warm_up = Duration::from_picoseconds(duration.picoseconds() / 10);
-    let experiment = Experiment { duration, warm_up, replications, seed: 1996, sample_interval: None };
+    let experiment = Experiment { duration, warm_up, replications, seed: 1996, sample_interval: None, flow_series: true };
     let outcome = run(network, &experiment, &Control::default()).unwrap();
     assert!(outcome.flows.iter().all(|flow| flow.offered.packets > 0));
     outcome

@@ -56,6 +56,7 @@ fn experiment(seed: u64) -> Experiment {
         seed,
         replications: 5,
         sample_interval: Some(Duration::from_milliseconds(100)),
+        flow_series: true,
     }
 }
 

@@ -36,6 +36,7 @@ proptest! {
             seed,
             replications: 1,
             sample_interval: Some(Duration::from_milliseconds(70)),
+            flow_series: true,
         };
         let one = bytes(&outcome(&network, &experiment, 1));
         for threads in 2..=4 {

@@ -243,6 +243,30 @@ fn bbr_has_four_segments_in_flight_every_ten_seconds() {
 }
 
 #[test]
+fn without_series_of_flows_all_else_is_the_same() {
+    let network = pair(10_000_000, Duration::from_milliseconds(20), 50_000, Tcp { window: 500_000, ..plain() });
+    let of = |flow_series| {
+        let (duration, sample_interval) = (Duration::from_seconds(10), Some(Duration::from_milliseconds(100)));
+        run(&network, &Experiment { duration, sample_interval, flow_series, ..Experiment::default() }, &Control::default()).unwrap()
+    };
+    let (mut with, without) = (of(true), of(false));
+    assert_eq!(with.flows[0].throughput_over_time_bps.len(), 100);
+    assert_eq!(without.ports[0].occupancy_over_time_bytes.len(), 100);
+    // What is left out, and nothing else.
+    let flow = &mut with.flows[0];
+    flow.throughput_over_time_bps.clear();
+    let tcp = flow.tcp.as_mut().unwrap();
+    tcp.cwnd_over_time_bytes.clear();
+    tcp.cwnd_bytes = None;
+    let flow = &mut with.replications[0].flows[0];
+    flow.delivered_bytes.clear();
+    let tcp = flow.tcp.as_mut().unwrap();
+    tcp.cwnd_over_time.clear();
+    tcp.cwnd_mean = None;
+    assert_eq!(with, without);
+}
+
+#[test]
 fn every_kind_of_connection_fills_a_link_with_a_buffer() {
     for &congestion in CongestionKind::ALL {
         let is_bbr = matches!(congestion, CongestionKind::Bbr | CongestionKind::Bbr3);

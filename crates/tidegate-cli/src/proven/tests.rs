@@ -52,7 +52,7 @@ fn beside(flows: Vec<Result<ProvenFlow, String>>) -> Report {
     let scenario = tidegate_scenario::parse_str("file.toml", FILE).unwrap();
     let simulation = scenario.variants[0].simulation.as_ref().unwrap();
     let mut outcome = tidegate_sim::run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
-    let mut run = crate::simulation_report::run_of("run", &mut outcome);
+    let mut run = crate::simulation_report::run_of("run", &mut outcome, true);
     compare(&mut run, &simulation.groups, &Proof { flows, queues: vec![], is_by_all_methods: true }, &outcome);
     let mut report = Report::new("title", World::Simulation, "file.toml");
     report.runs.push(run);
@@ -153,7 +153,7 @@ fn a_class_that_is_later_at_its_port_than_is_proven_is_told() {
         let scenario = tidegate_scenario::parse_str("file.toml", FILE).unwrap();
         let simulation = scenario.variants[0].simulation.as_ref().unwrap();
         let mut outcome = tidegate_sim::run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
-        let mut run = crate::simulation_report::run_of("run", &mut outcome);
+        let mut run = crate::simulation_report::run_of("run", &mut outcome, true);
         compare_classes(&mut run, &HashMap::from([((LinkId(0), 0), bound)]), &outcome);
         let mut report = Report::new("title", World::Simulation, "file.toml");
         report.runs.push(run);

@@ -82,7 +82,7 @@ impl<'a> Connections<'a> {
         workloads: Workloads<'a>,
         share: Option<Share>,
     ) -> Connections<'a> {
-        let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
+        let sample_interval = experiment.flow_interval();
         let warm_up = experiment.warm_up.picoseconds();
         let connection_of = vec![u32::MAX; network.flows.len()];
         let (sending, receiving, places) = (Vec::new(), Vec::new(), Vec::new());
