@@ -138,7 +138,7 @@ class SweepReport:
     def axes(self) -> list[tuple[str, str | None, list[float] | None]]:
         """Of each axis its key, and the unit and the values of its numbers, one per point.
 
-        The unit is `bps`, `s`, `bytes` or empty; unit and values are None if the values of the axis are not all numbers of one kind.
+        The unit is `bps`, `s`, `bytes`, `share` or empty; unit and values are None if the values of the axis are not all numbers of one kind.
         """
 
     def table(self) -> Table:

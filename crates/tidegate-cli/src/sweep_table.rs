@@ -103,10 +103,11 @@ type Reading = fn(&str) -> Option<f64>;
 
 /// The values of an axis as numbers, and their unit as names of columns have it, if all are of one kind.
 pub fn numbers(values: &[String]) -> Option<(&'static str, Vec<f64>)> {
-    let kinds: [(&str, Reading); 4] = [
+    let kinds: [(&str, Reading); 5] = [
         ("", |value| value.parse().ok().filter(|number: &f64| number.is_finite())),
         ("bps", |value| units::rate(value).ok().map(|rate| rate.bits_per_second() as f64)),
         ("s", |value| units::duration(value).ok().map(|duration| duration.picoseconds() as f64 / 1e12)),
+        ("share", |value| units::ratio(value).ok().map(|share| share.as_f64())),
         ("bytes", |value| units::size(value).ok().map(|bytes| bytes as f64)),
     ];
     kinds.into_iter().find_map(|(unit, number)| Some((unit, values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>()?)))
@@ -133,6 +134,7 @@ mod tests {
         assert_eq!(read(&["1 ms", "2 s"]), Some(("s", vec![0.001, 2.0])));
         assert_eq!(read(&["1 Mbit/s", "2 kbit/s"]), Some(("bps", vec![1e6, 2e3])));
         assert_eq!(read(&["1 kB", "20 B"]), Some(("bytes", vec![1000.0, 20.0])));
+        assert_eq!(read(&["30 %", "0.5 %"]), Some(("share", vec![0.3, 0.005])));
         assert_eq!((read(&["1", "2 ms"]), read(&["fifo"])), (None, None));
     }
 }

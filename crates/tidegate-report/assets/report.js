@@ -28,6 +28,8 @@
   const BYTES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
   const TIME = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]];
   const COUNT = [[1e9, "×10⁹"], [1e6, "×10⁶"], [1, ""]];
+  const SHARE = [[0.01, "%"]];
+  const UNITS = { bps: RATE, s: TIME, bytes: BYTES, share: SHARE };
   const LONG_TIME = [[86400 * 365.25, "years"], [86400, "days"], [3600, "h"], ...TIME];
   // Charts of what share lies beyond: the name of the horizontal axis, and the words for a value under the pointer.
   const TAILS = { delay: ["delay", "longer than"], jitter: ["difference", "more than"] };
@@ -35,7 +37,7 @@
   // The largest unit that `size` reaches `least` times; the base unit for nothing at all.
   function unitFor(size, units, least = 1) {
     const fits = units.find(([factor]) => size >= factor * least * (1 - 1e-9));
-    return fits || units.find(([factor]) => factor === 1);
+    return fits || units.find(([factor]) => factor === 1) || units[units.length - 1];
   }
 
   function figure(value, units) {
@@ -75,7 +77,7 @@
   function logAxis(low, high, format) {
     const [from, to] = [Math.log10(low), Math.log10(high)];
     const multiples = to - from < 1.2 ? [1, 2, 3, 5] : to - from < 2.2 ? [1, 2, 5] : [1];
-    const every = Math.max(1, Math.ceil((to - from) / 7));
+    const every = Math.max(1, Math.ceil((to - from) / 7 - 1e-9));
     const ticks = [];
     for (let decade = Math.floor(from); decade <= Math.ceil(to); decade += 1) {
       if (((decade % every) + every) % every !== 0) continue;
@@ -104,19 +106,23 @@
     return low <= high ? [low, high] : null;
   }
 
-  // Axes that the chart itself describes: plain numbers, linear or logarithmic.
+  // Axes that the chart itself describes, linear or logarithmic: of plain numbers, or of those with a unit.
   function describedAxes({ x, y, steps }, all, shown, wanted) {
-    const plain = (value) => figure(value, COUNT).trim();
-    const axis = ({ title, logarithmic }, curves, coordinate, ticks) => {
-      const [low, high] = extent(curves, coordinate, (value) => !logarithmic || value > 0) || [1, 1];
-      const made = logarithmic
-        ? logAxis(low, high, plain)
-        : linearAxis(Math.min(0, low), coordinate === "y" ? roundEnd(high || 1, COUNT, ticks) : high || 1, COUNT, ticks);
-      made.title = made.unit ? `${title}, ${made.unit}` : title;
+    const text = ({ unit }) => (value) => figure(value, UNITS[unit] || COUNT).trim();
+    const axis = (described, curves, coordinate, ticks) => {
+      const { title, logarithmic } = described;
+      const units = UNITS[described.unit] || COUNT;
+      const [least, most] = extent(curves, coordinate, (value) => !logarithmic || value > 0) || [1, 1];
+      const [vertical, high] = [coordinate === "y", most || 1];
+      // A vertical axis begins at nothing, or at a power of ten if it has several; a horizontal one where that is far from its values begins at the first.
+      const decade = vertical && high > 20 * least ? 10 ** Math.floor(Math.log10(least) + 1e-9) : least;
+      const low = vertical || least < 0.2 * high ? Math.min(0, least) : least;
+      const made = logarithmic ? logAxis(decade, high, text(described)) : linearAxis(low, vertical ? roundEnd(high, units, ticks) : high, units, ticks);
+      made.title = !made.unit ? title : units === COUNT ? `${title}, ${made.unit}` : `${title} (${made.unit})`;
       return made;
     };
     const valueAt = steps ? (curve, place) => curve.y[upTo(curve.x, place) - 1] ?? 0 : nearestValue;
-    return { x: axis(x, all, "x", wanted), y: axis(y, shown, "y", 5), valueAt, value: plain, header: (place) => `${x.title} ${plain(place)}` };
+    return { x: axis(x, all, "x", wanted), y: axis(y, shown, "y", 5), valueAt, value: text(y), header: (place) => `${x.title} ${text(x)(place)}` };
   }
 
   // Axes that all panels of a chart share, from the curves that are not hidden.
@@ -203,6 +209,10 @@
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     attach(svg, "text", { x: 0, y: 14, class: "axis-title" }, axes.y.title);
+    for (const [from, until] of panel.bands || []) {
+      const [left, right] = [x(Math.max(from, axes.x.low)), x(Math.min(until ?? axes.x.high, axes.x.high))];
+      if (right > left) attach(svg, "rect", { x: left, width: right - left, y: area.top, height: area.bottom - area.top, class: "band" });
+    }
     for (const tick of axes.y.ticks) {
       attach(svg, "line", { x1: area.left, x2: area.right, y1: y(tick.value), y2: y(tick.value), class: "grid" });
       attach(svg, "text", { x: area.left - 8, y: y(tick.value) + 4, "text-anchor": "end" }, tick.label);
@@ -275,7 +285,7 @@
       });
     });
     const grid = panelGrid(section, chart.panels.length);
-    const panels = chart.panels.map(({ run, curves }) => {
+    const panels = chart.panels.map(({ run, curves, bands }) => {
       const figure = panelFigure(grid, run, chart.panels.length);
       const plot = attach(figure, "div", { class: "plot" });
       const names = curves.map((curve) => chart.legend[curve.entry].name).join(", ");
@@ -285,7 +295,7 @@
       });
       const tip = attach(plot, "div", { class: "tip", role: "status" });
       tip.hidden = true;
-      return { curves, svg, tip };
+      return { curves, bands, svg, tip };
     });
 
     function point(next) {

@@ -8,11 +8,17 @@ use crate::bounded_flows::{BoundedFlows, bounded_flows};
 use crate::decimate::{self, Points};
 use crate::figure::Axes;
 use crate::grid::{drops_by_reason, prominent_flows};
-use crate::model::{DistributionKind, DropCount, Report, Run, Series, SeriesKind};
+use crate::model::{DistributionKind, DropCount, PortResult, Report, Run, Series, SeriesKind};
 use crate::quantity;
 
 /// Curves in one panel: as many as there are colours that stay apart.
 const CURVES_PER_PANEL: usize = 8;
+
+/// Bars of drops in one panel.
+const DROPS_PER_PANEL: usize = 12;
+
+/// Shaded failures in one panel.
+const OUTAGES_PER_PANEL: usize = 100;
 
 /// Bars of bounds in one panel.
 const BOUNDS_PER_PANEL: usize = 40;
@@ -61,6 +67,9 @@ pub(crate) struct Entry {
 pub(crate) struct LinePanel {
     pub(crate) run: String,
     pub(crate) curves: Vec<Curve>,
+    /// Stretches of the horizontal axis that are shaded: failures of links. One without an end goes on to that of the axis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bands: Vec<(f64, Option<f64>)>,
 }
 
 #[derive(Serialize)]
@@ -76,6 +85,8 @@ pub(crate) struct Curve {
 pub(crate) struct BarChart {
     pub(crate) legend: Vec<Entry>,
     pub(crate) panels: Vec<BarPanel>,
+    /// Bars that were left out of each panel, at most.
+    pub(crate) left_out: usize,
 }
 
 #[derive(Serialize)]
@@ -120,9 +131,9 @@ pub(crate) struct BoundBar {
 
 /// Chooses, thins out and colours what the page draws. A kind of chart without data is left out.
 pub(crate) fn charts(report: &Report) -> Charts {
-    let palette = Palette::new(report);
     let throughput = chosen_series(report, SeriesKind::Throughput);
-    let occupancy = chosen_series(report, SeriesKind::Occupancy);
+    let occupancy = fullest_queues(report);
+    let palette = Palette::new(report, &occupancy.1);
     let delays = chosen_tails(report, DistributionKind::Delay);
     let jitter = chosen_tails(report, DistributionKind::Jitter);
     let curves = [&throughput.1, &occupancy.1, &delays.1, &jitter.1].iter().flat_map(|panels| panels.iter()).map(Vec::len).sum::<usize>();
@@ -146,12 +157,17 @@ struct Kind {
     title: &'static str,
     measure: &'static str,
     thin: fn(&[f64], &[f64], usize) -> Points,
+    over_time: bool,
 }
 
-const THROUGHPUT: Kind = Kind { id: "throughput", title: "Throughput over time", measure: "throughput", thin: decimate::series };
-const DELAY: Kind = Kind { id: "delay", title: "Delay distribution", measure: "packets delayed longer", thin: decimate::tail };
-const JITTER: Kind = Kind { id: "jitter", title: "Jitter distribution", measure: "packets that differ more", thin: decimate::tail };
-const OCCUPANCY: Kind = Kind { id: "occupancy", title: "Queue occupancy over time", measure: "queued", thin: decimate::series };
+const THROUGHPUT: Kind =
+    Kind { id: "throughput", title: "Throughput over time", measure: "throughput", thin: decimate::series, over_time: true };
+const DELAY: Kind =
+    Kind { id: "delay", title: "Delay distribution", measure: "packets delayed longer", thin: decimate::tail, over_time: false };
+const JITTER: Kind =
+    Kind { id: "jitter", title: "Jitter distribution", measure: "packets that differ more", thin: decimate::tail, over_time: false };
+const OCCUPANCY: Kind =
+    Kind { id: "occupancy", title: "Queue occupancy over time", measure: "queued", thin: decimate::series, over_time: true };
 
 fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels): Chosen, limit: usize) -> Option<LineChart> {
     if panels.iter().all(Vec::is_empty) {
@@ -164,6 +180,7 @@ fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels
         .zip(panels)
         .map(|(run, sources)| LinePanel {
             run: run.name.clone(),
+            bands: if kind.over_time { outages(run) } else { Vec::new() },
             curves: sources
                 .into_iter()
                 .map(|source| {
@@ -180,6 +197,11 @@ fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels
     Some(LineChart { id: kind.id, title: kind.title, measure: kind.measure, legend, panels, left_out, axes: None })
 }
 
+/// When links were down.
+fn outages(run: &Run) -> Vec<(f64, Option<f64>)> {
+    run.failures.iter().take(OUTAGES_PER_PANEL).map(|failure| (rounded(failure.at_s), failure.until_s.map(rounded))).collect()
+}
+
 /// The curves of each run and how many were left out of the fullest one.
 type Chosen<'a> = (usize, Vec<Vec<Source<'a>>>);
 
@@ -191,6 +213,35 @@ fn chosen_series(report: &Report, kind: SeriesKind) -> Chosen<'_> {
             .map(|Series { name, times_s, values, .. }| Source { name, x: times_s, y: values })
             .collect()
     })
+}
+
+/// The queues that held most at any time, in any run, so that all runs show the same ones. The only class of a port is left out beside the port.
+fn fullest_queues(report: &Report) -> Chosen<'_> {
+    let is_queue = |series: &&Series| series.kind == SeriesKind::Occupancy && !series.values.is_empty();
+    let mut most: HashMap<&str, f64> = HashMap::new();
+    for run in &report.runs {
+        let only: Vec<String> = run.ports.iter().filter_map(only_class).collect();
+        for series in run.series.iter().filter(is_queue).filter(|series| !only.contains(&series.name)) {
+            let held = most.entry(&series.name).or_default();
+            *held = series.values.iter().copied().fold(*held, f64::max);
+        }
+    }
+    let mut names: Vec<(&str, f64)> = most.into_iter().collect();
+    names.sort_by(|(a, held_a), (b, held_b)| held_b.total_cmp(held_a).then(a.cmp(b)));
+    let left_out = names.len().saturating_sub(CURVES_PER_PANEL);
+    names.truncate(CURVES_PER_PANEL);
+    let mut panels = Vec::new();
+    for run in &report.runs {
+        let shown = run.series.iter().filter(is_queue).filter(|series| names.iter().any(|(name, _)| *name == series.name));
+        panels.push(shown.map(|Series { name, times_s, values, .. }| Source { name, x: times_s, y: values }).collect());
+    }
+    (left_out, panels)
+}
+
+/// The name of the curve of the only class of a port, which is the same as that of the port.
+fn only_class(port: &PortResult) -> Option<String> {
+    let [class] = &port.classes[..] else { return None };
+    Some(format!("{} / {}", port.name, class.name))
 }
 
 fn chosen_tails(report: &Report, kind: DistributionKind) -> Chosen<'_> {
@@ -251,12 +302,13 @@ fn bound_chart(report: &Report, palette: &Palette) -> Option<BoundChart> {
 fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
     let several_ports = report.runs.iter().any(|run| run.ports.len() > 1);
     let mut legend = Vec::new();
+    let mut left_out = 0;
     let panels: Vec<BarPanel> = report
         .runs
         .iter()
         .map(|run| BarPanel {
             run: run.name.clone(),
-            bars: drops_by_reason(run)
+            bars: most_drops(run, &mut left_out)
                 .into_iter()
                 .map(|drop| Bar {
                     parts: parts(run, &drop, &mut legend, palette),
@@ -267,7 +319,22 @@ fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
         })
         .collect();
     let any = panels.iter().any(|panel| !panel.bars.is_empty());
-    any.then_some(BarChart { legend, panels })
+    any.then_some(BarChart { legend, panels, left_out })
+}
+
+/// The drops that the bars of a run show: the greatest, in the order of the ports.
+fn most_drops(run: &Run, left_out: &mut usize) -> Vec<DropCount> {
+    let mut drops = drops_by_reason(run);
+    let more = drops.len().saturating_sub(DROPS_PER_PANEL);
+    if more > 0 {
+        *left_out = more.max(*left_out);
+        let mut sizes: Vec<u64> = drops.iter().map(|drop| drop.volume.packets).collect();
+        sizes.sort_unstable();
+        let least = sizes[more];
+        drops.retain(|drop| drop.volume.packets >= least);
+        drops.truncate(DROPS_PER_PANEL);
+    }
+    drops
 }
 
 /// Whose packets were dropped: of which flows or, where their packets do not account for all that the port has dropped (it may count cells), of which
@@ -311,7 +378,8 @@ struct Palette {
 }
 
 impl Palette {
-    fn new(report: &Report) -> Self {
+    /// `queues` has the curves of queues of each run.
+    fn new(report: &Report, queues: &[Vec<Source<'_>>]) -> Self {
         let mut slots = HashMap::new();
         let mut next = 0;
         let mut take = || {
@@ -330,15 +398,18 @@ impl Palette {
         for run in &report.runs {
             for port in &run.ports {
                 let prefix = format!("{} / ", port.name);
-                let of_classes = run.series.iter().any(|series| series.name.starts_with(&prefix));
-                if of_classes {
+                if let Some(class) = only_class(port) {
+                    if let Some(&slot) = slots.get(&class) {
+                        slots.entry(port.name.clone()).or_insert(slot);
+                    }
+                } else if run.series.iter().any(|series| series.name.starts_with(&prefix)) {
                     slots.entry(port.name.clone()).or_insert(NEUTRAL);
                 }
             }
-            for series in &run.series {
-                if series.kind == SeriesKind::Occupancy && !slots.contains_key(&series.name) {
-                    slots.insert(series.name.clone(), take());
-                }
+        }
+        for queue in queues.iter().flatten() {
+            if !slots.contains_key(queue.name) {
+                slots.insert(queue.name.to_owned(), take());
             }
         }
         Self { slots }
@@ -358,7 +429,9 @@ pub(crate) fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::FailureResult;
     use crate::sample::sample_report;
+    use crate::volume::Volume;
     use std::sync::Arc;
 
     #[test]
@@ -413,6 +486,68 @@ mod tests {
         let names: Vec<&str> = charts.lines[0].legend.iter().map(|entry| entry.name.as_str()).collect();
         assert!(names.contains(&"voice") && names.contains(&"bulk"), "{names:?}");
         assert!(serde_json::to_string(&charts).unwrap().len() < 1_500_000);
+    }
+
+    /// Adds ports with one class each to the first run, whose queues hold `held` bytes at most.
+    fn add_ports(report: &mut Report, held: &[f64]) {
+        let run = &mut report.runs[0];
+        for (number, &held) in held.iter().enumerate() {
+            let mut port = run.ports[0].clone();
+            port.name = format!("port {number}");
+            port.classes.truncate(1);
+            for name in [port.name.clone(), only_class(&port).unwrap()] {
+                let times_s = Arc::from([1.0, 2.0]);
+                run.series.push(Series { kind: SeriesKind::Occupancy, name, times_s, values: vec![0.0, held] });
+            }
+            for drop in &mut port.drops {
+                drop.port.clone_from(&port.name);
+                drop.volume.packets = held as u64;
+            }
+            run.ports.push(port);
+        }
+    }
+
+    #[test]
+    fn the_queues_that_held_most_are_drawn_and_an_only_class_is_its_port() {
+        let mut report = sample_report();
+        add_ports(&mut report, &[1.0, 9e9, 2.0, 8e9, 3.0, 7e9, 4.0, 5.0, 6.0, 0.0]);
+        let charts = charts(&report);
+        let occupancy = charts.lines.iter().find(|chart| chart.id == "occupancy").unwrap();
+        let names: Vec<&str> = occupancy.legend.iter().map(|entry| entry.name.as_str()).collect();
+        assert!(["port 1", "port 3", "port 5"].iter().all(|name| names.contains(name)), "{names:?}");
+        assert!(!names.iter().any(|name| name.starts_with("port") && name.contains('/')), "{names:?}");
+        assert_eq!(occupancy.panels[0].curves.len(), CURVES_PER_PANEL);
+        assert_eq!(occupancy.left_out, 4 + 10 - CURVES_PER_PANEL);
+        let slots: Vec<i32> = occupancy.legend.iter().filter(|entry| entry.name.starts_with("port ")).map(|entry| entry.slot).collect();
+        let mut apart = slots.clone();
+        apart.sort_unstable();
+        apart.dedup();
+        assert!(apart.len() == slots.len() && !slots.contains(&NEUTRAL), "{slots:?}");
+    }
+
+    #[test]
+    fn failures_are_shaded_over_time_only() {
+        let mut report = sample_report();
+        let nothing = Volume::default();
+        let cut = FailureResult { name: "cut".into(), at_s: 1.0, until_s: None, queued: nothing, on_link: nothing, arrived: nothing };
+        report.runs[1].failures = vec![cut];
+        let bands = charts(&report).lines.into_iter().map(|chart| (chart.id, chart.panels[0].bands.len(), chart.panels[1].bands.clone()));
+        let expected = |id| (id, 0, if ["throughput", "occupancy"].contains(&id) { vec![(1.0, None)] } else { Vec::new() });
+        assert_eq!(bands.collect::<Vec<_>>(), ["throughput", "delay", "jitter", "occupancy"].map(expected));
+    }
+
+    #[test]
+    fn the_greatest_drops_are_drawn_in_the_order_of_the_ports() {
+        let mut report = sample_report();
+        report.runs[0].ports[0].drops =
+            vec![DropCount { port: report.runs[0].ports[0].name.clone(), ..report.runs[1].ports[0].drops[0].clone() }];
+        report.runs[0].flows.iter_mut().for_each(|flow| flow.drops.clear());
+        let held: Vec<f64> = (0..30).map(|port| f64::from(port * 7 % 30 + 1) * 1e9).collect();
+        add_ports(&mut report, &held);
+        let bars = charts(&report).bars.unwrap();
+        let packets: Vec<u64> = bars.panels[0].bars.iter().map(|bar| bar.packets).collect();
+        let expected: Vec<u64> = held.iter().map(|&held| held as u64).filter(|&held| held > 18_000_000_000).collect();
+        assert_eq!((packets, bars.left_out), (expected, 31 - DROPS_PER_PANEL));
     }
 
     #[test]

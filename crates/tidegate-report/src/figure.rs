@@ -2,6 +2,7 @@
 
 use crate::bound::FlowBound;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// One figure of a paper beside ours.
 #[derive(Clone, PartialEq, Debug)]
@@ -223,23 +224,32 @@ impl Chart {
 }
 
 /// An axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Axis {
-    /// The quantity and, in brackets, its unit.
-    pub title: &'static str,
+    /// The quantity and, for plain numbers, its unit in brackets.
+    pub title: Cow<'static, str>,
     /// True if it is logarithmic; then what is not positive is not drawn.
     pub logarithmic: bool,
+    /// What its values are: `bps`, `s`, `bytes` or `share`, which are written with units; empty for plain numbers.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub unit: &'static str,
 }
 
 impl Axis {
     /// An axis with equal steps.
     pub const fn linear(title: &'static str) -> Axis {
-        Axis { title, logarithmic: false }
+        Axis { title: Cow::Borrowed(title), logarithmic: false, unit: "" }
     }
 
     /// An axis with equal ratios.
     pub const fn logarithmic(title: &'static str) -> Axis {
-        Axis { title, logarithmic: true }
+        Axis { title: Cow::Borrowed(title), logarithmic: true, unit: "" }
+    }
+
+    /// The axis with values of a unit: `bps`, `s`, `bytes` or `share`.
+    #[must_use]
+    pub fn of(self, unit: &'static str) -> Axis {
+        Axis { unit, ..self }
     }
 }
 

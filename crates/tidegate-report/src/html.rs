@@ -164,12 +164,14 @@ fn chart_sections(charts: &Charts) -> String {
             "jitter" => {
                 "Share of the packets whose delay differed from that of the one before by more than the time on the horizontal axis."
             }
-            _ => "Bytes waiting in the queues.",
+            _ => "Bytes waiting in the queues that held most.",
         };
-        html.push_str(&section(chart.id, chart.title, &format!("{explanation}{}", more(chart.left_out))));
+        let shaded = if chart.panels.iter().any(|panel| !panel.bands.is_empty()) { " Shaded: links were down." } else { "" };
+        html.push_str(&section(chart.id, chart.title, &format!("{explanation}{shaded}{}", more(chart.left_out))));
     }
-    if charts.bars.is_some() {
-        html.push_str(&section("drops", "Drops by reason", "Dropped packets, and whose they were."));
+    if let Some(chart) = &charts.bars {
+        let explanation = format!("Dropped packets, and whose they were.{}", more(chart.left_out));
+        html.push_str(&section("drops", "Drops by reason", &explanation));
     }
     html
 }
@@ -178,6 +180,7 @@ fn chart_sections(charts: &Charts) -> String {
 fn more(left_out: usize) -> String {
     match left_out {
         0 => String::new(),
+        1 => " 1 more is in the Parquet tables.".to_owned(),
         count => format!(" {} more are in the Parquet tables.", quantity::count(count as u64)),
     }
 }
@@ -276,7 +279,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// The first letter as a capital, except where a capital changes the meaning: in "p99".
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {
         Some('p') if characters.clone().next().is_some_and(|next| next.is_ascii_digit()) => text.to_owned(),

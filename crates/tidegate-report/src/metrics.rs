@@ -26,6 +26,41 @@ pub const METRICS: [&str; 20] = [
     "slowdown_p99",
 ];
 
+/// What the metrics are called, in the order of [`METRICS`].
+pub(crate) const METRIC_WORDS: [&str; METRICS.len()] = [
+    "throughput",
+    "loss",
+    "mean delay",
+    "median delay",
+    "99 % delay",
+    "99.9 % delay",
+    "largest delay",
+    "jitter",
+    "goodput",
+    "segments",
+    "retransmissions",
+    "timeouts",
+    "recoveries",
+    "utilisation",
+    "mean occupancy",
+    "largest occupancy",
+    "mean completion time",
+    "99 % completion time",
+    "mean slowdown",
+    "99 % slowdown",
+];
+
+/// The unit of a metric, as an axis has it; empty for plain numbers.
+pub(crate) fn unit_of(metric: &str) -> &'static str {
+    match metric.rsplit('_').next() {
+        Some("bps") => "bps",
+        Some("s") => "s",
+        Some("bytes") => "bytes",
+        _ if metric == "loss" || metric == "utilisation" => "share",
+        _ => "",
+    }
+}
+
 impl ReplicationRow {
     /// Its figures, in the order of [`METRICS`].
     pub fn figures(&self) -> [Option<f64>; METRICS.len()] {
@@ -61,11 +96,11 @@ impl ReplicationRow {
 pub fn shown_figure(metric: &str, value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "" };
     let size = value.abs();
-    let text = match metric.rsplit('_').next() {
-        Some("bps") => crate::format_rate(size),
-        Some("s") => crate::format_time(size),
-        Some("bytes") => crate::format_bytes(size),
-        _ if metric == "loss" || metric == "utilisation" => crate::format_ratio(size),
+    let text = match unit_of(metric) {
+        "bps" => crate::format_rate(size),
+        "s" => crate::format_time(size),
+        "bytes" => crate::format_bytes(size),
+        "share" => crate::format_ratio(size),
         _ => format!("{}", (size * 100.0).round() / 100.0),
     };
     format!("{sign}{text}")

@@ -18,7 +18,7 @@ pub struct Parameter {
 pub struct Numbers {
     /// The name of their column: the key, and behind it the unit.
     pub column: String,
-    /// `bps`, `s` or `bytes`; empty for plain numbers.
+    /// `bps`, `s`, `bytes` or `share`; empty for plain numbers.
     pub unit: &'static str,
     /// One per point.
     pub values: Vec<f64>,
@@ -43,15 +43,6 @@ impl Parameter {
         let numbers = Column { name: &numbers.column, values };
         if numbers.name == self.key { vec![numbers] } else { vec![texts, numbers] }
     }
-
-    /// The key, and the unit of its numbers in brackets.
-    pub fn label(&self) -> String {
-        match self.numbers.as_ref().map_or("", |numbers| numbers.unit) {
-            "" => self.key.clone(),
-            "bps" => format!("{} (bit/s)", self.key),
-            unit => format!("{} ({unit})", self.key),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -71,6 +62,5 @@ mod tests {
         assert_eq!((names(&weight), names(&kind)), (vec!["weight".to_owned()], vec!["kind".to_owned()]));
         let columns = rate.columns([1, 0, 1].into_iter());
         assert!(matches!(&columns[1].values, Values::Number(values) if values == &[2e6, 1e6, 2e6]));
-        assert_eq!((rate.label(), weight.label()), ("link.a.rate (bit/s)".to_owned(), "weight".to_owned()));
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> Lin
             let thin = |values: Vec<f64>| values.into_iter().map(rounded).collect();
             curves.push(Curve { entry, x: thin(x), y: thin(y) });
         }
-        panels.push(LinePanel { run: panel.name.clone(), curves });
+        panels.push(LinePanel { run: panel.name.clone(), curves, bands: Vec::new() });
     }
-    let axes = Axes { x: chart.x, y: chart.y, steps: chart.steps };
+    let axes = Axes { x: chart.x.clone(), y: chart.y.clone(), steps: chart.steps };
     LineChart { id, title: chart.title.clone(), legend, panels, axes }
 }

@@ -160,7 +160,7 @@ pub(crate) mod tests {
         let chart = |logarithmic| Chart {
             id: "cells",
             title: "Cells sent against slot".into(),
-            x: Axis { title: "cell slot", logarithmic },
+            x: if logarithmic { Axis::logarithmic("cell slot") } else { Axis::linear("cell slot") },
             y: Axis::linear("cells sent"),
             steps: !logarithmic,
             panels: vec![Panel { name: "all".into(), curves: vec![curve("VC 0", 0.1), curve("VC </script>", 0.25)] }],

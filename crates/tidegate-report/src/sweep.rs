@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::columnar::{Column, Values};
 use crate::error::{OutputError, ReportError};
 use crate::figure::{Axis, Chart, Curve, Panel, Table};
-use crate::html::{self, escaped};
+use crate::html::{self, capitalised, escaped};
 use crate::measurements::write_table_file;
-use crate::metrics::{METRICS, shown_figure};
+use crate::metrics::{METRIC_WORDS, METRICS, shown_figure, unit_of};
 use crate::model::Estimate;
 use crate::output::OutputFile;
 use crate::parameter::Parameter;
@@ -25,7 +25,7 @@ const SWEEP_SCHEMA: u32 = 1;
 
 /// Points that a terminal shows, and curves of one plot.
 const POINTS_SHOWN: usize = 60;
-const CURVES_SHOWN: usize = 24;
+const CURVES_SHOWN: usize = 16;
 
 /// A sweep with all its points.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -207,13 +207,16 @@ pub fn sweep_columns(sweep: &SweepResult) -> Vec<Column<'_>> {
     columns
 }
 
-/// The plot of one metric: one panel per run, one curve per flow or port, and per value of the further axes of a grid.
+/// The plot of one metric: one panel per run, one curve per flow or port, and per value of the further axes of a grid. What the terminal shows comes
+/// first. Behind it, the most curves that one panel leaves out.
 fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
     let mut panels: Vec<Panel> = Vec::new();
-    let mut left_out = 0;
     let (places, axis) = places(sweep);
-    let mut order: Vec<&SweepRow> = sweep.rows.iter().collect();
-    order.sort_by(|a, b| places[a.point - 1].total_cmp(&places[b.point - 1]));
+    let mut order: Vec<&SweepRow> = sweep.rows.iter().filter(|row| row.figures[metric].is_some()).collect();
+    order.sort_by(|a, b| {
+        let rank = |row: &SweepRow| sweep.shown.iter().position(|(name, _)| *name == row.name).unwrap_or(usize::MAX);
+        rank(a).cmp(&rank(b)).then(places[a.point - 1].total_cmp(&places[b.point - 1]))
+    });
     for row in &sweep.rows {
         if row.figures[metric].is_some() && !panels.iter().any(|panel| panel.name == row.run) {
             panels.push(Panel::new(row.run.clone(), Vec::new()));
@@ -224,31 +227,42 @@ fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
         let Some(panel) = panels.iter_mut().find(|panel| panel.name == row.run) else { continue };
         let group = &sweep.curves[row.point - 1];
         let name = if group.is_empty() { row.name.clone() } else { format!("{}, {group}", row.name) };
-        let curve = match panel.curves.iter().position(|curve| curve.name == name) {
-            Some(curve) => curve,
-            None if panel.curves.len() == CURVES_SHOWN => {
-                left_out += 1;
-                continue;
-            }
-            None => {
-                panel.curves.push(Curve::new(name));
-                panel.curves.len() - 1
-            }
-        };
+        let curve = panel.curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
+            panel.curves.push(Curve::new(name));
+            panel.curves.len() - 1
+        });
         panel.curves[curve].push(places[row.point - 1], figure.mean.mean);
     }
-    let (x, y) = (Axis::linear("first axis"), Axis::linear("mean"));
-    let chart = Chart::new(METRICS[metric], format!("{} over {}", METRICS[metric], axis), x, y, panels);
+    let left_out = panels.iter().map(|panel| panel.curves.len().saturating_sub(CURVES_SHOWN)).max().unwrap_or(0);
+    panels.iter_mut().for_each(|panel| panel.curves.truncate(CURVES_SHOWN));
+    let words = METRIC_WORDS[metric];
+    let title = capitalised(&format!("{words} over {}", axis.title));
+    let chart = Chart::new(METRICS[metric], title, axis, Axis::linear(words).of(unit_of(METRICS[metric])), panels);
     ((!chart.panels.is_empty()).then_some(chart), left_out)
 }
 
-/// Where points are on the horizontal axis of plots, and what it shows: the first parameter as a number, or else the number of the point.
-fn places(sweep: &SweepResult) -> (Vec<f64>, String) {
+/// Where points are on the horizontal axis of plots, and the axis: the first parameter as a number, or else the number of the point.
+fn places(sweep: &SweepResult) -> (Vec<f64>, Axis) {
     let first = &sweep.parameters[0];
     match &first.numbers {
-        Some(numbers) => (numbers.values.clone(), first.label()),
-        None => ((1..=first.values.len()).map(|point| point as f64).collect(), format!("the number of the point, by {}", first.key)),
+        Some(numbers) => {
+            let axis = Axis { title: first.key.clone().into(), logarithmic: is_geometric(&numbers.values), unit: numbers.unit };
+            (numbers.values.clone(), axis)
+        }
+        None => {
+            let axis = Axis { title: format!("the number of the point, by {}", first.key).into(), logarithmic: false, unit: "" };
+            ((1..=first.values.len()).map(|point| point as f64).collect(), axis)
+        }
     }
+}
+
+/// True if values are closer to equal ratios than to equal steps, over a range of ten or more.
+fn is_geometric(values: &[f64]) -> bool {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let (Some(&low), Some(&high), Some(&middle)) = (values.first(), values.last(), values.get(values.len() / 2)) else { return false };
+    values.len() > 2 && low > 0.0 && high >= 10.0 * low && middle < (low + high) / 4.0
 }
 
 /// The sweep as a page, which opens without a network.
@@ -258,9 +272,16 @@ pub fn sweep_html(sweep: &SweepResult) -> String {
     sweep.notes.iter().for_each(|note| body.push_str(&format!("<p class=\"note\">{}</p>\n", escaped(note))));
     body.push_str("</header>\n");
     let (mut plots, mut legend) = (Plots::default(), Legend::default());
-    for metric in 0..METRICS.len() {
+    // First what the terminal shows.
+    let mut metrics: Vec<usize> = (0..METRICS.len()).collect();
+    metrics.sort_by_key(|metric| sweep.shown.iter().position(|(_, shown)| shown == metric).unwrap_or(usize::MAX));
+    for metric in metrics {
         let (Some(chart), left_out) = chart(sweep, metric) else { continue };
-        let more = if left_out > 0 { format!("{left_out} points of further curves are in table.parquet.") } else { String::new() };
+        let more = match left_out {
+            0 => String::new(),
+            1 => "1 more curve is in table.parquet.".to_owned(),
+            more => format!("{more} more curves are in table.parquet."),
+        };
         body.push_str(&html::section(chart.id, &escaped(&chart.title), &more));
         plots.lines.push(line_chart(chart.id.to_owned(), &chart, &mut legend));
     }
@@ -304,11 +325,42 @@ mod tests {
     }
 
     #[test]
+    fn what_the_terminal_shows_is_drawn_first_and_few_curves_fit_a_plot() {
+        let mut sweep = sample();
+        let others = (0..40).flat_map(|number| {
+            let of = |mut row: SweepRow| {
+                row.name = format!("flow {number}");
+                row.figures[METRICS.len() - 1] = row.figures[0];
+                row
+            };
+            sweep.rows.iter().cloned().map(of).collect::<Vec<_>>()
+        });
+        sweep.rows = others.chain(sweep.rows.clone()).collect();
+        sweep.shown = vec![("flow 30".into(), METRICS.len() - 1), ("<voice>".into(), 0)];
+        let (drawn, left_out) = chart(&sweep, 0);
+        let names: Vec<String> = drawn.unwrap().panels[0].curves.iter().map(|curve| curve.name.clone()).collect();
+        assert_eq!((names[0].as_str(), names[1].as_str(), names[2].as_str()), ("flow 30", "<voice>", "flow 0"));
+        assert_eq!((names.len(), left_out), (CURVES_SHOWN, 41 - CURVES_SHOWN));
+        let page = sweep_html(&sweep);
+        let place = |id: &str| page.find(&format!("<section class=\"chart\" id=\"{id}\"")).unwrap();
+        assert!(place("slowdown_p99") < place("throughput_bps"));
+    }
+
+    #[test]
+    fn values_in_equal_ratios_have_a_logarithmic_axis() {
+        assert!(is_geometric(&[1.0, 10.0, 100.0]) && is_geometric(&[4e3, 2e4, 8e4, 4e5]));
+        assert!(
+            !is_geometric(&[1.0, 50.0, 100.0]) && !is_geometric(&[0.0, 1.0, 100.0]) && !is_geometric(&[1.0, 100.0]) && !is_geometric(&[])
+        );
+    }
+
+    #[test]
     fn curves_run_to_the_right_and_the_page_is_safe() {
         let (chart, left_out) = chart(&sample(), 0);
         let chart = chart.unwrap();
         assert_eq!((chart.panels.len(), left_out), (2, 0));
         assert_eq!(chart.panels[0].curves[0].x, [1e6, 2e6]);
+        assert_eq!((chart.title.as_str(), chart.x.unit, chart.y.unit), ("Throughput over policy.line.rate", "bps", "bps"));
         assert!(super::chart(&sample(), 1).0.is_none());
         let folder = tempfile::tempdir().unwrap();
         let paths = write_sweep(&sample(), folder.path()).unwrap();

@@ -75,9 +75,12 @@ fn grids(run: &Run) -> [Option<Grid>; 3] {
     [workloads, completions, columns.grid("rounds", 0, rounds)]
 }
 
-/// Why the figures of a workload are too good, if they are.
+/// Why the figures of a workload are too good or missing, if they are.
 fn biased(workload: &WorkloadResult) -> Option<String> {
     let (name, unfinished, refused) = (&workload.name, workload.unfinished, workload.refused);
+    if workload.arrivals == 0 {
+        return Some(format!("{name}: no connection arrived in the measured time."));
+    }
     if unfinished + refused == 0 {
         return None;
     }
@@ -122,9 +125,9 @@ pub(crate) fn chart(report: &Report) -> Option<LineChart> {
                 });
             }
         }
-        panels.push(LinePanel { run: run.name.clone(), curves });
+        panels.push(LinePanel { run: run.name.clone(), curves, bands: Vec::new() });
     }
-    let axes = Axes { x: Axis::logarithmic("size (bytes)"), y: Axis::logarithmic("slowdown"), steps: false };
+    let axes = Axes { x: Axis::logarithmic("size").of("bytes"), y: Axis::logarithmic("slowdown"), steps: false };
     Some(LineChart { id: "slowdown", title: "Slowdown by size", measure: "slowdown", legend, panels, left_out: 0, axes: Some(axes) })
 }
 

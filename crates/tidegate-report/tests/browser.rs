@@ -108,7 +108,7 @@ fn the_page_of_published_experiments_is_drawn() {
         x: (0..=300).map(f64::from).collect(),
         y: (0..=300).map(|x| f64::from(x) * scale).collect(),
     };
-    let axis = |title, logarithmic| Axis { title, logarithmic };
+    let axis = |title, logarithmic| if logarithmic { Axis::logarithmic(title) } else { Axis::linear(title) };
     let chart = |id, steps, logarithmic| Chart {
         id,
         title: "Cells sent against slot".into(),

@@ -156,7 +156,8 @@ pub fn grid(progress: &dyn Fn(f64)) -> Figure {
     };
     let x = Axis::logarithmic("round-trip time (ms)");
     let panel = |curves| vec![Panel::new("Prague and CUBIC", curves)];
-    let rates = Chart::new("rates", "Rate of Prague over that of CUBIC", x, Axis::logarithmic("of the rate"), panel(curves(&ratio)));
+    let rates =
+        Chart::new("rates", "Rate of Prague over that of CUBIC", x.clone(), Axis::logarithmic("of the rate"), panel(curves(&ratio)));
     let delays = curves(&|result| low_latency(result).1);
     let delays = Chart::new("delays", "99 % of the delay of low-latency packets", x, Axis::logarithmic("delay (ms)"), panel(delays));
     figure.charts = vec![rates, delays];

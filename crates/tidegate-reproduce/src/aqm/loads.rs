@@ -197,8 +197,8 @@ pub fn loads(progress: &dyn Fn(f64)) -> Figure {
     let short = "99 % of the delay of the call, or of a Prague connection";
     let milliseconds = Axis::logarithmic("delay (ms)");
     figure.charts = vec![
-        Chart::new("throughput", "Throughput", x, Axis::linear("throughput (Mbit/s)"), panels(&rows, &LOADS, &Row::throughputs)),
-        Chart::new("delay", delays, x, milliseconds, panels(&rows, &LOADS, &Row::delays)),
+        Chart::new("throughput", "Throughput", x.clone(), Axis::linear("throughput (Mbit/s)"), panels(&rows, &LOADS, &Row::throughputs)),
+        Chart::new("delay", delays, x.clone(), milliseconds.clone(), panels(&rows, &LOADS, &Row::delays)),
         Chart::new("short-delay", short, x, milliseconds, panels(&rows, &LOADS, &Row::short_delays)),
     ];
     figure.tables = vec![

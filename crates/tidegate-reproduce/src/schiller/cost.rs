@@ -118,7 +118,7 @@ fn fill(figure: &mut Figure, cases: &[Published], progress: &dyn Fn(f64)) {
         ]
     });
     let y = Axis::linear("comparisons, entries written");
-    figure.charts.push(Chart::new("work", "Work of the heap per cell", cells_axis, y, work));
+    figure.charts.push(Chart::new("work", "Work of the heap per cell", cells_axis.clone(), y, work));
     let time = panels(&|heap, planner, connections| {
         vec![heap.nanoseconds.means("the paper's heap", connections), planner.nanoseconds.means("planner", connections)]
     });

@@ -126,7 +126,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
     figure.charts.push(Chart::new(
         "buffers",
         "Cell buffers in use",
-        jitter,
+        jitter.clone(),
         Axis::logarithmic("mean buffers per connection (cells)"),
         sweeps.iter().map(|sweep| sweep.panel(|counts| counts.mean_buffers() / f64::from(sweep.load.connections))).collect(),
     ));

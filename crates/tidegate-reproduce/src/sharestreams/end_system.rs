@@ -97,8 +97,8 @@ pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     figure.charts.push(Chart::new(
         "bandwidth",
         "Bytes sent over time, while all streams are backlogged",
-        time,
-        rate,
+        time.clone(),
+        rate.clone(),
         vec![Panel::new("since the first transmission", curves)],
     ));
     figure.charts.push(
