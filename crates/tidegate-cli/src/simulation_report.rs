@@ -74,6 +74,7 @@ fn workload_result(workload: &WorkloadOutcome) -> WorkloadResult {
         arrivals: workload.arrivals,
         refused: workload.refused,
         unfinished: workload.unfinished,
+        without_path: workload.without_path,
         offered_bps: estimate(&workload.offered_bps),
         most_at_once: workload.most_at_once,
         all: workload.all.as_ref().map(sizes),

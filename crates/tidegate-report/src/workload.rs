@@ -14,6 +14,8 @@ pub struct WorkloadResult {
     pub refused: u64,
     /// Of them, those that were not complete at the end.
     pub unfinished: u64,
+    /// Of them, those for which no path led to the receiver, or back, when they arrived.
+    pub without_path: u64,
     /// Bits of data per second of those that found a place.
     pub offered_bps: Estimate,
     /// The most connections at once.

@@ -43,7 +43,7 @@ fn grids(run: &Run) -> [Option<Grid>; 3] {
     columns.add(number_column("data offered"), |workload| Cell::estimate(rate_estimate(workload.offered_bps)));
     let mut workloads = columns.grid("workloads", 0, &run.workloads);
     if let Some(grid) = &mut workloads {
-        grid.remarks = run.workloads.iter().filter_map(biased).collect();
+        grid.remarks = run.workloads.iter().flat_map(|workload| [biased(workload), cut_off(workload)]).flatten().collect();
     }
 
     let rows = run.workloads.iter().flat_map(|workload| workload.all.iter().chain(&workload.sizes).map(move |row| (workload, row)));
@@ -93,6 +93,14 @@ fn biased(workload: &WorkloadResult) -> Option<String> {
         what.push(format!("{} found no place", quantity::count(refused)));
     }
     Some(format!("{name}: of {of} connections {}; completion times are without them, and so too short.", what.join(" and ")))
+}
+
+/// How many connections of a workload found no path, if any did.
+fn cut_off(workload: &WorkloadResult) -> Option<String> {
+    let (arrivals, without_path) = (quantity::count(workload.arrivals), quantity::count(workload.without_path));
+    let text =
+        format!("{}: of {arrivals} connections {without_path} arrived while failures left no path; they waited for one.", workload.name);
+    (workload.without_path > 0).then_some(text)
 }
 
 /// Slowdown over size: the mean and the 99 % quantile of every workload, one panel per run. `None` without two sizes.
@@ -258,6 +266,7 @@ mod tests {
             arrivals: 210,
             refused: 4,
             unfinished: 6,
+            without_path: 3,
             offered_bps: Estimate::single(1e9),
             most_at_once: 12,
             all: Some(completions(0, None, 2.0)),
@@ -271,7 +280,13 @@ mod tests {
     #[test]
     fn tables_have_sizes_rounds_and_what_is_missing() {
         let text = crate::terminal(&report(), crate::TerminalOptions { width: 160, colour: false });
-        for part in ["up to 10 kB", "12.5", "of 210 connections 6 were not complete at the end and 4 found no place", "overlapping"] {
+        for part in [
+            "up to 10 kB",
+            "12.5",
+            "of 210 connections 6 were not complete at the end and 4 found no place",
+            "3 arrived while failures left no path",
+            "overlapping",
+        ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
     }

@@ -17,18 +17,8 @@ use tidegate_core::scheduler::{HostFairness, Marks, OutOfProfile, ServiceClass, 
 use tidegate_core::shaper::Bucket;
 use tidegate_router::{Arbiter, Level};
 pub use tidegate_sim::SourceKind;
+pub use tidegate_sim::routing::EqualPaths;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, EcnMode, Growth, RecoveryKind, TimerKind};
-
-/// How paths of equal weight are used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EqualPaths {
-    /// The first in the file.
-    First,
-    /// One for each flow, by a hash.
-    Flow,
-    /// One for each packet, by a hash.
-    Packet,
-}
 
 /// Which nodes flows of one table are between.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

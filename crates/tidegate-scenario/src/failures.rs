@@ -75,7 +75,12 @@ fn effects(simulation: &Simulation, failure: &Failure, detail: Detail) -> Vec<St
         format!("{what}: {} ({}{more})", plural(flows.len(), "flow"), names[..shown].join(", "))
     };
     let all = [("other paths", moved), ("no path left", cut), ("the path kept, with its losses", kept)];
-    all.into_iter().filter(|(_, flows)| !flows.is_empty()).map(line).collect()
+    let mut lines: Vec<String> = all.into_iter().filter(|(_, flows)| !flows.is_empty()).map(line).collect();
+    if avoided_from.is_some() && !network.workloads.is_empty() {
+        let names: Vec<&str> = network.workloads.iter().map(|workload| workload.name.as_str()).collect();
+        lines.push(format!("paths that are left, or the wait for one: connections of {} that cross it", names.join(", ")));
+    }
+    lines
 }
 
 fn capitalised(text: &str) -> String {

@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_core::units::Duration;
 use tidegate_replay::Account;
-use tidegate_sim::check_changes;
+use tidegate_sim::{Subject, check_changes};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -553,7 +553,8 @@ impl<'i> Loader<'_, 'i> {
             before = after;
             let of_network: Vec<_> = changes.iter().map(PolicyChange::of_network).collect();
             if let Some(Err(problem)) = simulation.map(|simulation| check_changes(&simulation.network, &of_network)) {
-                let finding = Diagnostic::error(change.span.clone(), format!("link `{}`: {}", problem.name, problem.problem));
+                let what = if let Subject::Workload(_) = problem.subject { "workload" } else { "link" };
+                let finding = Diagnostic::error(change.span.clone(), format!("{what} `{}`: {}", problem.name, problem.problem));
                 self.findings.push(finding.help(format!("expected {}", problem.expected)));
                 return None;
             }

@@ -2,9 +2,9 @@
 
 use std::fs;
 use tidegate_scenario::summary::{Detail, summary};
-use tidegate_scenario::{Scenario, Simulation, parse_str, parse_text};
+use tidegate_scenario::{PolicyChange, Scenario, Simulation, parse_str, parse_text};
 use tidegate_sim::workload::reach::Reach;
-use tidegate_sim::{Control, Pattern, Rhythm, run};
+use tidegate_sim::{Control, Outcome, Pattern, PortOutcome, Rhythm, run, run_with_changes};
 
 const NETWORK: &str = "[policy.p]\nrate = \"1 Gbit/s\"\noverhead = \"ethernet\"\n[[policy.p.class]]\nname = \"all\"\n\
                        [topology.dc]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts = 4\npolicy = \"p\"\ndelay = \"1 us\"\n";
@@ -24,13 +24,6 @@ fn load(rest: &str, overrides: &[&str]) -> Scenario {
 
 fn simulation(rest: &str) -> Simulation {
     load(rest, &[]).variants.remove(0).simulation.unwrap()
-}
-
-#[test]
-fn connections_are_spread_by_flow_and_not_by_packet() {
-    let file = file(&workload("sizes = \"1 kB\"\nload = \"1 %\"")).replacen("duration", "equal_paths = \"packet\"\nduration", 1);
-    let text = parse_str("test", &file).map(|_| ()).unwrap_err().render(false);
-    assert!(text.contains("equal_paths = \"flow\""), "{text}");
 }
 
 fn refusal(rest: &str) -> String {
@@ -161,4 +154,64 @@ fn values_are_set_by_the_name_of_the_workload_and_loops_repeat_it() {
     let outcome = run(&many.network, &many.experiment, &Control::default()).unwrap();
     assert_eq!(outcome.workloads[0].rounds.as_ref().unwrap().arrivals, 100);
     assert!(matches!(&many.network.workloads[2].pattern, Pattern::Incast { senders: 7, .. }));
+}
+
+/// What a run of a file with a workload, and more, comes to.
+fn played(rest: &str, overrides: &[&str]) -> (String, Outcome) {
+    let scenario = load(&[&workload("sizes = \"30 kB\"\nload = \"20 %\"\nstop = \"60 ms\""), rest].concat(), overrides);
+    let variant = &scenario.variants[0];
+    let simulation = variant.simulation.as_ref().unwrap();
+    let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
+    let outcome = run_with_changes(&simulation.network, &changes, &simulation.experiment, &Control::default()).unwrap();
+    // What loses its first packet waits for a timer of a second.
+    let unfinished = if simulation.network.failures.is_empty() { 0 } else { outcome.failures[0].lost.lost().packets };
+    assert!(outcome.workloads[0].arrivals > 300 && outcome.workloads[0].unfinished <= unfinished, "{:?}", outcome.workloads[0]);
+    (summary(&scenario, Detail::All), outcome)
+}
+
+fn sent(outcome: &Outcome, port: &str) -> u64 {
+    outcome.ports.iter().find(|found| found.name == port).unwrap().sent.packets
+}
+
+#[test]
+fn packets_of_connections_take_several_paths() {
+    let (_, spread) = played("", &["simulation.equal_paths=\"packet\""]);
+    let (one, other) = (sent(&spread, "dc-leaf-1:dc-spine-1"), sent(&spread, "dc-leaf-1:dc-spine-2"));
+    assert!(one.abs_diff(other) < one / 20, "{one} {other}");
+    let (_, by_flow) = played("", &[]);
+    assert_ne!(spread.workloads[0].all, by_flow.workloads[0].all);
+    let (_, first) = played("", &["simulation.equal_paths=\"first\""]);
+    assert_eq!(sent(&first, "dc-leaf-1:dc-spine-2"), 0);
+}
+
+#[test]
+fn connections_take_the_paths_that_failures_leave() {
+    let cut = "[[failure]]\nname = \"cut\"\nnode = \"dc-spine-1\"\nat = \"20 ms\"\nuntil = \"40 ms\"\ndetection = \"1 ms\"\n";
+    for paths in ["flow", "packet"] {
+        let (text, outcome) = played(cut, &[&format!("simulation.equal_paths=\"{paths}\"")]);
+        assert!(text.contains("paths that are left, or the wait for one: connections of w that cross it"), "{text}");
+        let lost = outcome.failures[0].lost;
+        assert!(lost.arrived.packets > 0, "{lost:?}");
+        assert!(sent(&outcome, "dc-leaf-1:dc-spine-1") < sent(&outcome, "dc-leaf-1:dc-spine-2") * 4 / 5);
+        assert_eq!(outcome.workloads[0].without_path, 0);
+    }
+}
+
+#[test]
+fn policies_change_under_connections() {
+    let change = "[[change]]\nat = \"30 ms\"\n[[change.add.policy.p.class]]\nname = \"web\"\nmatch = [{ protocol = \"tcp\" }]\n";
+    let (_, outcome) = played(change, &[]);
+    let port = outcome.ports.iter().find(|port| port.name == "dc-host-1:dc-leaf-1").unwrap();
+    let shares: Vec<u64> = port.classes.iter().map(|class| class.sent.packets).collect();
+    assert!(shares.len() == 2 && shares.iter().all(|&packets| packets > 100), "{shares:?}");
+}
+
+#[test]
+fn pauses_stop_connections_too() {
+    let (text, outcome) =
+        played("", &["topology.dc.pause.above=\"4 kB\"", "policy.p.buffer.manager=\"tail-drop\"", "policy.p.buffer.limit=\"400 kB\""]);
+    assert!(text.contains("room for") && text.contains("class `all` at port `dc-leaf-1:dc-host-1`"), "{text}");
+    assert!(outcome.ports.iter().flat_map(|port| &port.pauses).any(|pause| pause.pauses > 0));
+    let of_leaves = |port: &&PortOutcome| !port.name.starts_with("dc-host");
+    assert!(outcome.ports.iter().filter(of_leaves).all(|port| port.dropped.iter().all(|volume| volume.packets == 0)));
 }

@@ -4,6 +4,7 @@ use crate::error::{Problem, Subject};
 use crate::id::LinkId;
 use crate::network::{Link, Network};
 use crate::pause::Holders;
+use crate::rerouting::avoided;
 use crate::route::Routes;
 use crate::workload::reach::Reach;
 use tidegate_core::port::PortSetup;
@@ -36,6 +37,8 @@ pub(crate) struct Course {
     pub classes: Vec<Vec<String>>,
     /// What links and routes do, in the order of their instants.
     pub happenings: Vec<(u64, Happening)>,
+    /// The links that connections of workloads avoid from each instant on: by link, true if they do.
+    pub avoided: Vec<(Duration, Vec<bool>)>,
     /// The paths of workloads; `None` if there are none.
     pub reach: Option<Reach>,
     /// What is counted for pauses; `None` if no port is paused.
@@ -51,15 +54,18 @@ pub(crate) enum Happening {
     Failure(usize),
     /// Packets of a flow start on the paths of the reroute of this index.
     Reroute(usize),
+    /// Connections of workloads avoid the links of this index.
+    Avoid(usize),
 }
 
-/// Recoveries come before failures of the same instant, so that a link may fail again, and reroutes come last.
-fn happenings(network: &Network) -> Vec<(u64, Happening)> {
+/// Recoveries come before failures of the same instant, so that a link may fail again, and routes come last.
+fn happenings(network: &Network, avoided: &[(Duration, Vec<bool>)]) -> Vec<(u64, Happening)> {
     let failures = || network.failures.iter().enumerate();
     let recoveries = failures().filter_map(|(index, failure)| Some((failure.until?.picoseconds(), Happening::Recovery(index))));
     let begun = failures().map(|(index, failure)| (failure.at.picoseconds(), Happening::Failure(index)));
     let reroutes = network.reroutes.iter().enumerate().map(|(index, reroute)| (reroute.at.picoseconds(), Happening::Reroute(index)));
-    let mut all: Vec<(u64, Happening)> = recoveries.chain(begun).chain(reroutes).collect();
+    let avoid = avoided.iter().enumerate().map(|(index, (at, _))| (at.picoseconds(), Happening::Avoid(index)));
+    let mut all: Vec<(u64, Happening)> = recoveries.chain(begun).chain(reroutes).chain(avoid).collect();
     all.sort_by_key(|&(at, _)| at);
     all
 }
@@ -79,21 +85,15 @@ impl Course {
     /// [`Problem`] for a change that packets under way cannot follow.
     pub(crate) fn of(network: &Network, changes: &[NetworkChange]) -> Result<Course, Problem> {
         let routes = Routes::of(network);
-        let happenings = happenings(network);
+        let avoided = if network.workloads.is_empty() { Vec::new() } else { avoided(network) };
+        let happenings = happenings(network, &avoided);
         let names = |link: &Link| link.port.classifier.classes().iter().map(|class| class.name.to_string()).collect::<Vec<_>>();
         let mut classes: Vec<Vec<String>> = network.links.iter().map(names).collect();
         let mut phases = Vec::new();
         let holders = if network.pauses.is_empty() { None } else { Some(Holders::of(network, &routes)?) };
+        let reach = if network.workloads.is_empty() { None } else { Some(Reach::of(network)?) };
         if changes.is_empty() {
-            let reach = if network.workloads.is_empty() { None } else { Some(Reach::of(network)?) };
-            return Ok(Course { routes, phases, classes, happenings, reach, holders });
-        }
-        if let (Some(failure), Some((LinkId(link), _))) = (network.failures.first(), changes[0].ports.first()) {
-            let problem = format!("links fail in the same simulation: `{}`", failure.name);
-            return Err(refused(network, *link, &problem, "changes or failures, not both"));
-        }
-        if let (false, Some((LinkId(link), _))) = (network.workloads.is_empty(), changes[0].ports.first()) {
-            return Err(refused(network, *link, "connections of workloads keep the paths that they started with", "no workload"));
+            return Ok(Course { routes, phases, classes, happenings, avoided, reach, holders });
         }
         if let (true, Some((LinkId(link), _))) = (holders.is_some(), changes[0].ports.first()) {
             return Err(refused(network, *link, "nodes pause ports, and count their packets by class", "classes that stay, or no pauses"));
@@ -118,6 +118,9 @@ impl Course {
                 }
             }
             present.check()?;
+            if let Some(reach) = &reach {
+                reach.check(&present)?;
+            }
             let next = Routes::of(&present);
             if let (false, Some((LinkId(link), _))) = (next.parts_like(&routes), change.ports.first()) {
                 let problem = "other classes set code points or police after the change, and paths behind it would part in other ways";
@@ -131,7 +134,7 @@ impl Course {
             let links = change.ports.iter().map(|(link, _)| (link.0, present.links[link.0].clone())).collect();
             phases.push(Phase { at: change.at.picoseconds(), links, routes: next });
         }
-        Ok(Course { routes, phases, classes, happenings, reach: None, holders })
+        Ok(Course { routes, phases, classes, happenings, avoided, reach, holders })
     }
 
     /// True if the port of a link changes at some time.

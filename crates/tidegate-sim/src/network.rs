@@ -213,13 +213,6 @@ impl Network {
                 let subject = Subject::Failure(index);
                 Err(Problem { subject, name: failure.name.clone(), key, problem, expected: expected.into() })
             };
-            if !self.workloads.is_empty() {
-                return refuse(
-                    "at",
-                    "connections of workloads keep the paths that they started with".into(),
-                    "no workload, or no failures",
-                );
-            }
             if !self.calls.is_empty() {
                 return refuse(
                     "at",

@@ -20,6 +20,8 @@ use crate::id::{LinkId, NodeId};
 use crate::network::{Link, Network, Pause};
 use crate::route::{BACK, ENDPOINT, Routes};
 use crate::source::Source;
+use crate::workload::classes::waiting as waiting_of_workloads;
+use crate::workload::reach::Reach;
 use std::collections::{HashMap, HashSet};
 use tidegate_core::units::{Duration, Overhead};
 
@@ -90,6 +92,15 @@ pub fn waiting(network: &Network) -> Vec<Waiting> {
             counted,
         }));
     }
+    if !network.workloads.is_empty()
+        && let Ok(reach) = Reach::of(network)
+    {
+        all.extend(waiting_of_workloads(network, &reach).into_iter().map(|((port, class), came)| {
+            let account = came.map_or(Holders::UNCOUNTED, |(link, class)| holders.behind(link.0, class));
+            let counted = Holders::number(account).map(|account| (holders.accounts[account].0 as usize, holders.accounts[account].1));
+            Waiting { port, class, counted }
+        }));
+    }
     all.sort_unstable();
     all.dedup();
     all
@@ -131,16 +142,6 @@ pub fn circle(network: &Network, waiting: &[Waiting]) -> Option<Vec<(LinkId, usi
 impl Network {
     /// Checks what priority flow control relies on.
     pub(crate) fn check_pauses(&self) -> Result<(), Problem> {
-        // What a node holds is counted by the places of packets on paths that stay.
-        let obstacle = match () {
-            () if !self.workloads.is_empty() => Some(("connections of workloads come and go", "no workload, or no pauses")),
-            () if !self.failures.is_empty() => Some(("links fail in the same simulation", "no failures, or no pauses")),
-            () if !self.reroutes.is_empty() => Some(("flows take several paths in the same simulation", "one path per flow, or no pauses")),
-            () => None,
-        };
-        if let (Some(pause), Some((problem, expected))) = (self.pauses.first(), obstacle) {
-            return Err(refused(self, pause.link, problem.into(), expected));
-        }
         let mut seen = vec![false; self.links.len()];
         for (pause, back) in self.pauses.iter().zip(links_back(self)) {
             let index = pause.link.0;
@@ -162,6 +163,10 @@ impl Network {
             if back.is_none() {
                 let nodes = format!("no link leads back from {} to {}", self.nodes[link.to.0], self.nodes[link.from.0]);
                 return refuse(format!("{nodes}, and pause frames need one"), "a link in each direction (`duplex = true`)");
+            }
+            if !self.workloads.is_empty() && (link.port.classifier.reads_ecn() || !link.port.classifier.length_steps().is_empty()) {
+                let problem = "packets of a workload's connection may come in several of its classes by their lengths or code points of congestion notification";
+                return refuse(problem.into(), "one class for all packets of a header where some are paused");
             }
             if link.impairment.disturbance.is_some() {
                 return refuse("its packets come late or twice".into(), "a link that keeps the order of packets");
@@ -206,19 +211,21 @@ fn refused(network: &Network, link: LinkId, problem: String, expected: &str) -> 
     Problem { subject: Subject::Link(link.0), name, key: "pause", problem, expected: expected.into() }
 }
 
-/// The number of a hop whose packets are not counted.
-const UNCOUNTED: u32 = u32::MAX;
-
 /// Which packets count where: each class that a link's far end may pause has an account.
 #[derive(Clone, Debug)]
 pub(crate) struct Holders {
-    /// By hop, the account of the packets that wait there, or [`UNCOUNTED`].
+    /// By hop, the account of the packets that wait there, or [`Holders::UNCOUNTED`].
     account_of: Vec<u32>,
     /// By account: the index of its pause, and the class of the link's port.
     pub accounts: Vec<(u32, usize)>,
+    /// By link and class of its port, the account of what comes over the link in the class.
+    of_class: HashMap<(usize, usize), u32>,
 }
 
 impl Holders {
+    /// The account of packets that are not counted.
+    pub(crate) const UNCOUNTED: u32 = u32::MAX;
+
     /// The accounts of a network and its paths.
     ///
     /// # Errors
@@ -240,7 +247,7 @@ impl Holders {
             let link = &network.links[hop.link as usize];
             for (next, queue) in routes.ways(cursor as u32, link.rewrites()) {
                 let class = link.port.classifier.class_of(queue);
-                let account = of_class.get(&(hop.link as usize, class)).copied().unwrap_or(UNCOUNTED);
+                let account = of_class.get(&(hop.link as usize, class)).copied().unwrap_or(Holders::UNCOUNTED);
                 let before = known[next as usize].replace(account);
                 if before.is_some_and(|before| before != account) {
                     let flow = (hop.flow & BACK == 0).then_some(hop.flow as usize).or_else(|| {
@@ -260,14 +267,24 @@ impl Holders {
                 }
             }
         }
-        let account_of = known.into_iter().map(|account| account.unwrap_or(UNCOUNTED)).collect();
-        Ok(Holders { account_of, accounts })
+        let account_of = known.into_iter().map(|account| account.unwrap_or(Holders::UNCOUNTED)).collect();
+        Ok(Holders { account_of, accounts, of_class })
     }
 
     /// The account of packets that wait at a hop; `None` if none counts them.
     #[inline]
     pub(crate) fn account(&self, cursor: u32) -> Option<usize> {
-        let account = self.account_of[cursor as usize];
-        (account != UNCOUNTED).then_some(account as usize)
+        Holders::number(self.account_of[cursor as usize])
+    }
+
+    /// An account, unless it is [`Holders::UNCOUNTED`].
+    #[inline]
+    pub(crate) fn number(account: u32) -> Option<usize> {
+        (account != Holders::UNCOUNTED).then_some(account as usize)
+    }
+
+    /// The account of what comes over a link in a class of its port.
+    pub(crate) fn behind(&self, link: usize, class: usize) -> u32 {
+        self.of_class.get(&(link, class)).copied().unwrap_or(Holders::UNCOUNTED)
     }
 }

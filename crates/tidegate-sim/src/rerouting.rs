@@ -20,6 +20,36 @@ pub struct RoutedPath {
     pub paths: Vec<Vec<LinkId>>,
 }
 
+/// What routes avoid from each instant on at which that changes: by link, true if they do.
+pub(crate) fn avoided(network: &Network) -> Vec<(Duration, Vec<bool>)> {
+    let mut changes: Vec<(Duration, bool, &[LinkId])> = Vec::new();
+    for failure in &network.failures {
+        let Some((from, until)) = failure.avoided() else { continue };
+        changes.push((from, true, &failure.links));
+        changes.extend(until.map(|until| (until, false, &failure.links[..])));
+    }
+    changes.sort_by_key(|&(at, fails, _)| (at, fails));
+    // By link, the number of failures because of which routes avoid it.
+    let mut failed = vec![0u32; network.links.len()];
+    let of_instant = |of_instant: &[(Duration, bool, &[LinkId])]| {
+        for &(_, fails, links) in of_instant {
+            links.iter().for_each(|link| if fails { failed[link.0] += 1 } else { failed[link.0] -= 1 });
+        }
+        (of_instant[0].0, failed.iter().map(|&failures| failures > 0).collect())
+    };
+    changes.chunk_by(|a, b| a.0 == b.0).map(of_instant).collect()
+}
+
+/// Those of a flow's first paths that have no failed link, or others if none is left.
+pub(crate) fn left(
+    first: &[Vec<LinkId>],
+    is_usable: impl Fn(LinkId) -> bool,
+    others: impl FnOnce() -> Vec<Vec<LinkId>>,
+) -> Vec<Vec<LinkId>> {
+    let left: Vec<Vec<LinkId>> = first.iter().filter(|path| path.iter().all(|&link| is_usable(link))).cloned().collect();
+    if left.is_empty() { others() } else { left }
+}
+
 /// The paths that flows take because of the network's failures, in the order of their instants. Paths that are several from the start are there too, at
 /// the start.
 pub fn reroutes(network: &Network, routed: &[RoutedPath]) -> Vec<Reroute> {
@@ -31,37 +61,24 @@ pub fn reroutes(network: &Network, routed: &[RoutedPath]) -> Vec<Reroute> {
     };
     let several = routed.iter().filter(|path| path.paths.len() > 1);
     let mut all: Vec<Reroute> = several.map(|path| reroute(Duration::ZERO, path, &path.paths)).collect();
-    let mut avoided: Vec<(Duration, bool, &[LinkId])> = Vec::new();
-    for failure in &network.failures {
-        let Some((from, until)) = failure.avoided() else { continue };
-        avoided.push((from, true, &failure.links));
-        avoided.extend(until.map(|until| (until, false, &failure.links[..])));
-    }
-    avoided.sort_by_key(|&(at, fails, _)| (at, fails));
     let graph = network.graph();
-    // By link, the number of failures because of which routes avoid it.
-    let mut failed = vec![0u32; network.links.len()];
     let mut present: HashMap<usize, Vec<Vec<LinkId>>> = HashMap::new();
-    for of_instant in avoided.chunk_by(|a, b| a.0 == b.0) {
-        for &(_, fails, links) in of_instant {
-            links.iter().for_each(|link| if fails { failed[link.0] += 1 } else { failed[link.0] -= 1 });
-        }
-        let is_usable = |link: LinkId| failed[link.0] == 0;
+    for (at, avoided) in avoided(network) {
+        let is_usable = |link: LinkId| !avoided[link.0];
         let mut toward: HashMap<usize, NextHops> = HashMap::new();
         for (index, path) in routed.iter().enumerate() {
-            let left = || path.paths.iter().filter(|links| links.iter().all(|&link| is_usable(link)));
-            let before = present.get(&index).map_or(&path.paths, |paths| paths);
-            if !before.is_empty() && left().eq(before) {
+            if !present.contains_key(&index) && path.paths.iter().flatten().all(|&link| is_usable(link)) {
                 continue;
             }
-            let mut paths: Vec<Vec<LinkId>> = left().cloned().collect();
-            if let (true, Some((first, last))) = (paths.is_empty(), path.paths[0].first().zip(path.paths[0].last())) {
+            let before = present.get(&index).map_or(&path.paths, |paths| paths);
+            let paths = left(&path.paths, is_usable, || {
+                let Some((first, last)) = path.paths[0].first().zip(path.paths[0].last()) else { return Vec::new() };
                 let (from, to) = (network.links[first.0].from, network.links[last.0].to);
                 let next_hops = toward.entry(to.0).or_insert_with(|| graph.toward(to, is_usable));
-                paths = next_hops.choices(&graph, from, path.choice);
-            }
+                next_hops.choices(&graph, from, path.choice)
+            });
             if paths != *before {
-                all.push(reroute(of_instant[0].0, path, &paths));
+                all.push(reroute(at, path, &paths));
                 present.insert(index, paths);
             }
         }

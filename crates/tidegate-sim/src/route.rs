@@ -74,7 +74,7 @@ impl QueueChoice {
 const CODE_POINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
 /// Where the packets with one header start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Variant {
     /// The first hop, as an index into [`Routes::hops`].
     pub cursor: u32,
@@ -101,6 +101,11 @@ impl Start {
     /// The start of a flow with one path.
     pub(crate) fn of_one_path(first: u32) -> Start {
         Start { first, paths: 1, headers: 1 }
+    }
+
+    /// The variants of all paths.
+    pub(crate) fn variants(self, routes: &Routes) -> &[Variant] {
+        &routes.variants[self.first as usize..(self.first + self.paths * self.headers) as usize]
     }
 
     /// The variant of this header that the `packet`-th packet starts with; `None` if there is no path.

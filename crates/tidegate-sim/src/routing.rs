@@ -45,6 +45,29 @@ pub enum Choice {
     Spread(u64),
 }
 
+/// How packets use several paths of equal weight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EqualPaths {
+    /// All take the one whose links come first in the network.
+    #[default]
+    First,
+    /// Those of one flow take one path, by the hash of the flow.
+    Flow,
+    /// Each packet takes one of up to [`MOST_PATHS`] paths of its flow.
+    Packet,
+}
+
+impl EqualPaths {
+    /// The choice of the flow with this [`flow_hash`].
+    pub fn choice(self, hash: u64) -> Choice {
+        match self {
+            EqualPaths::First => Choice::First,
+            EqualPaths::Flow => Choice::Hash(hash),
+            EqualPaths::Packet => Choice::Spread(hash),
+        }
+    }
+}
+
 /// The most paths that the packets of one flow are spread over.
 pub const MOST_PATHS: usize = 16;
 
@@ -140,6 +163,18 @@ impl NextHops {
     /// The sum of the weights on a shortest path from a node; `None` if there is no path.
     pub fn distance(&self, node: NodeId) -> Option<u64> {
         self.distances.get(node.0).copied().filter(|&distance| distance != u64::MAX)
+    }
+
+    /// By node, the number of its shortest paths, at most [`u64::MAX`].
+    pub fn counts(&self, graph: &Graph) -> Vec<u64> {
+        let mut nodes: Vec<usize> = (0..graph.nodes()).filter(|&node| self.distance(NodeId(node)).is_some()).collect();
+        nodes.sort_by_key(|&node| self.distances[node]);
+        let mut counts = vec![0u64; graph.nodes()];
+        for node in nodes {
+            let behind = self.of(NodeId(node)).iter().map(|link| counts[graph.edges[link.0].to.0]);
+            counts[node] = if node == self.to.0 { 1 } else { behind.fold(0, u64::saturating_add) };
+        }
+        counts
     }
 
     /// The shortest paths that a choice makes: one at most, but for [`Choice::Spread`]. None if there is no path, or if the node is the destination.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`agenda`] | the next event of every port, link, source and host |
 //! | [`sources`] | what emits packets by the clock, and greedy sources |
-//! | [`connections`] | TCP connections, which react to packets and to their timers |
+//! | [`connections`] | TCP connections, which react to packets and to their timers; [`starts`] where their packets set out |
 //! | [`arrivals`], [`workloads`], [`pool`] | connections that come and go, and their slots |
 //! | [`data_plane`] | ports and links, and the packets on them |
 //! | [`signalling`] | calls that are set up and released |
@@ -21,7 +21,7 @@
 //! stay.
 
 use crate::calls::CallStatistics;
-use crate::course::{Course, Happening};
+use crate::course::{Course, Happening, Phase};
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
 use crate::failure::{FailureStatistics, Reroute};
@@ -74,6 +74,7 @@ mod pool;
 mod reverse_path;
 mod signalling;
 mod sources;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod tracing;
@@ -133,7 +134,13 @@ impl<'a> Simulation<'a> {
         let summaries = PathSummary::of_all(network).into_iter();
         let meters = summaries.map(|summary| FlowMeter::new(summary, warm_up, experiment.flow_interval())).collect();
         let tracing = tracer.map(|tracer| Box::new(Tracing::new(tracer, network)));
-        let flows = Flows::new(Paths::new(routes), meters, connections.count(), sources::greedy_windows(network), tracing);
+        let flows = Flows::new(
+            Paths::new(network, routes, course.holders.as_ref()),
+            meters,
+            connections.count(),
+            sources::greedy_windows(network),
+            tracing,
+        );
         let flights = Flights::default();
         let admission = AdmittingPorts::of(network);
         let failures = vec![FailureStatistics::default(); network.failures.len()];
@@ -188,28 +195,44 @@ impl<'a> Simulation<'a> {
     /// Plays everything before `limit`, changes of ports and failures included.
     fn run_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
         let course = self.course;
-        // What happens to links and routes never meets a change of ports, but for the paths that several packets take from the start.
-        while let Some(&(at, happening)) = course.happenings.get(self.happened).filter(|(at, _)| *at < limit) {
-            self.play_until(at, tick)?;
-            self.happen(at, happening);
-            self.happened += 1;
-        }
-        while let Some(phase) = course.phases.get(self.changes.len()).filter(|phase| phase.at < limit) {
-            self.play_until(phase.at, tick)?;
-            self.plane.flows.routes = Paths::new(&phase.routes);
-            let mut done = Switched::default();
-            for (index, link) in &phase.links {
-                done += self.plane.switch(phase.at, *index, link, &course.classes[*index]);
+        loop {
+            let happening = course.happenings.get(self.happened).filter(|(at, _)| *at < limit);
+            let phase = course.phases.get(self.changes.len()).filter(|phase| phase.at < limit);
+            match (happening, phase) {
+                (Some(&(at, happening)), phase) if phase.is_none_or(|phase| at < phase.at) => {
+                    self.play_until(at, tick)?;
+                    self.happen(at, happening);
+                    self.happened += 1;
+                }
+                // Ports change before all else that happens at the same instant.
+                (_, Some(phase)) => {
+                    self.play_until(phase.at, tick)?;
+                    self.change(phase);
+                }
+                (_, None) => return self.play_until(limit, tick),
             }
-            self.changes.push(done);
         }
-        self.play_until(limit, tick)
+    }
+
+    /// Ports change.
+    fn change(&mut self, phase: &'a Phase) {
+        self.plane.flows.routes.change(&phase.routes, &phase.links);
+        self.connections.renew_paths(&mut self.plane);
+        // Ports tell of packets that they drop, so the paths have to be found in two places.
+        let routes = self.plane.flows.routes.clone();
+        let mut done = Switched::default();
+        for (index, link) in &phase.links {
+            done += self.plane.switch(phase.at, *index, link, &self.course.classes[*index], &routes);
+        }
+        self.changes.push(done);
     }
 
     fn happen(&mut self, now: u64, happening: Happening) {
         let (network, routes) = (self.network, &self.course.routes);
         match happening {
-            Happening::Recovery(failure) => network.failures[failure].links.iter().for_each(|link| self.plane.recover(link.0)),
+            Happening::Recovery(failure) => {
+                network.failures[failure].links.iter().for_each(|link| self.plane.recover(now, link.0));
+            }
             Happening::Failure(failure) => {
                 network.failures[failure].links.iter().for_each(|link| self.plane.fail(now, link.0, failure));
                 self.wake_greedy(now);
@@ -219,11 +242,12 @@ impl<'a> Simulation<'a> {
                 let spec = &network.flows[*flow];
                 if matches!(spec.source, Source::Tcp(_)) {
                     let hash = spread_hash(self.seed, self.replication, &spec.name);
-                    self.connections.reroute(*flow, *is_back, start, hash);
+                    self.connections.reroute(*flow, *is_back, start.variants(routes), hash);
                 } else {
                     self.sources.reroute(*flow, start);
                 }
             }
+            Happening::Avoid(index) => self.connections.avoid(&self.course.avoided[index].1, &mut self.plane),
         }
     }
 
@@ -284,7 +308,7 @@ impl<'a> Simulation<'a> {
         let Simulation { network, course, replication, end, .. } = self;
         let (mut played, calls, changes) = self.close();
         let plane = &mut played.plane;
-        let deadlock = plane.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.deadlock(&plane.links));
+        let deadlock = plane.pauses.as_ref().map_or_else(Vec::new, |pauses| pauses.deadlock(&plane.links, &plane.flows.routes));
         let deadlock = deadlock.into_iter().map(|(link, class)| (LinkId(link), class)).collect();
         let failures = std::mem::take(&mut plane.failures);
         let connection_slots = plane.flows.pool.slots() as u64;

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`sizes`] | empirical distributions of sizes, and two published ones |
 //! | [`reach`] | the paths between the hosts of workloads, and the load they bring to each link |
+//! | `detours` | the paths that connections take while links fail |
+//! | `classes` | the classes that packets of connections may have |
 //! | `ideal` | how long a connection takes alone on its path |
 //!
 //! An arrival is one connection, or with [`Pattern::Incast`] a round of several to one receiver. Arrivals do not wait for the network, except with
@@ -12,6 +14,7 @@
 use crate::fault::Fault;
 use crate::id::NodeId;
 use crate::random::Stream;
+use crate::routing::EqualPaths;
 use crate::source::role::TrafficSource;
 use crate::tcp::{Application, Tcp};
 use crate::time::{LONGEST_DURATION, random_span};
@@ -19,6 +22,8 @@ pub use sizes::Sizes;
 use tidegate_core::classifier::{Header, Network as Layer};
 use tidegate_core::units::{Duration, Time};
 
+pub(crate) mod classes;
+pub(crate) mod detours;
 pub(crate) mod ideal;
 pub mod reach;
 pub mod sizes;
@@ -45,8 +50,8 @@ pub struct Workload {
     pub start: Duration,
     /// From when on none arrives; those that are there go on. `None`: never.
     pub stop: Option<Duration>,
-    /// Whether each connection takes one of the paths of equal weight by the hash of its header; else all take the first.
-    pub spreads: bool,
+    /// How connections use several paths of equal weight; the hash of a connection is that of its header.
+    pub equal_paths: EqualPaths,
 }
 
 /// Between which hosts connections are.

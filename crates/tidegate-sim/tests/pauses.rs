@@ -7,6 +7,7 @@ use networks::dumbbell::{OC_3, dumbbell, fifo_of_bytes, scenario_a};
 use networks::{fifo, flow, link, parameters, port, rate};
 use proptest::prelude::*;
 use tidegate_core::buffer::BufferParameters;
+use tidegate_core::packet::DropReason;
 use tidegate_core::port::{PortSetup, RateStep, VaryingRate, Volume};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
@@ -14,7 +15,7 @@ use tidegate_core::units::Duration;
 use tidegate_sim::pause::{headroom, links_back};
 use tidegate_sim::source::Cbr;
 use tidegate_sim::tcp::Tcp;
-use tidegate_sim::{Control, Experiment, Link, LinkId, Network, Outcome, Pause, SimulationError, Source, run};
+use tidegate_sim::{Control, Experiment, Failure, Link, LinkId, Network, Outcome, Pause, SimulationError, Source, run};
 
 const LONGEST: u64 = 1500;
 
@@ -258,6 +259,115 @@ fn a_cycle_of_pauses_that_never_ends_is_reported() {
     let outcome = play(&open, us(1_000_000));
     assert!(outcome.replications[0].deadlock.is_empty());
     assert!(outcome.flows.iter().all(|flow| flow.throughput_bps.mean > 4.5e6));
+}
+
+/// A failure of both directions of a link.
+fn failure(links: [usize; 2], at: u64, until: Option<u64>) -> Failure {
+    Failure { name: "cut".into(), links: links.map(LinkId).to_vec(), at: us(at), until: until.map(us), detection: us(1_000_000) }
+}
+
+#[test]
+fn a_failure_breaks_a_deadlock() {
+    let cut = |until| {
+        let mut network = ring(us(1));
+        network.failures = vec![failure([0, 1], 500_000, until)];
+        play(&network, us(1_000_000))
+    };
+    let before = play(&ring(us(1)), us(1_000_000));
+    let down = cut(None);
+    assert!(down.replications[0].deadlock.is_empty(), "{:?}", down.replications[0].deadlock);
+    // The flow that does not cross the link goes on for the other half second, with half of a link of 10 Mbit/s.
+    let gain = |outcome: &Outcome| outcome.flows[1].delivered.packets - before.flows[1].delivered.packets;
+    assert!(gain(&down) > 180, "{}", gain(&down));
+    // Half a second later all three meet again, and a class that is paused at the end is in the deadlock.
+    let back = cut(Some(600_000));
+    assert_eq!(back.replications[0].deadlock, [(LinkId(0), 0), (LinkId(4), 0), (LinkId(8), 0)]);
+    let lost: u64 = [&down, &back].map(|outcome| outcome.failures[0].lost.queued.packets)[1];
+    assert!(lost >= 4, "what was deadlocked at the port: {lost}");
+}
+
+#[test]
+fn a_pause_ends_with_its_link_and_is_asked_for_again() {
+    // The next link hardly moves, so that the pause never ends by itself.
+    let mut network = worst_case(100);
+    let paused = |outcome: &Outcome| (outcome.ports[0].pauses[0].share.mean * 400_000.0).round() as u64;
+    let before = play(&network, us(400_000));
+    let most = 4 * LONGEST + 2 * headroom(&network.links[0], &network.links[1]);
+    for (links, waits) in [(vec![0, 1], 0), (vec![1], 0), (vec![0], LONGEST)] {
+        let is_back_alone = links == [1];
+        network.failures = vec![Failure { links: links.into_iter().map(LinkId).collect(), ..failure([0, 1], 200_000, Some(203_000)) }];
+        let outcome = play(&network, us(400_000));
+        // While a direction is down nothing is paused. Then a frame of 64 us asks for the pause; it takes 3718 us on the way, behind a packet at most.
+        let less = paused(&before) - paused(&outcome);
+        let least = 3_000 + 64 + 3_718;
+        assert!((least..=least + waits).contains(&less), "{less}");
+        let pauses = &outcome.ports[0].pauses[0];
+        assert_eq!((pauses.pauses, pauses.paused_at_end, dropped(&outcome, 2)), (2, 1, 0));
+        let more = if is_back_alone { 2 * LONGEST } else { 0 };
+        assert!(pauses.greatest_held_bytes <= most + more, "{} {most}", pauses.greatest_held_bytes);
+    }
+}
+
+#[test]
+fn pause_frames_over_a_failed_link_are_lost() {
+    // The link back is down when the limit is crossed: the host goes on, and the switch drops.
+    let mut network = worst_case(14);
+    network.failures = vec![Failure { links: vec![LinkId(1)], ..failure([0, 1], 0, Some(60_000)) }];
+    let outcome = play(&network, us(100_000));
+    let (whole, lost) = (play(&worst_case(14), us(100_000)), dropped(&outcome, 2));
+    assert_eq!(dropped(&whole, 2), 0);
+    // A packet takes 1500 us on both links: those of the time until the frame that is sent at the recovery has effect.
+    assert!((25..60).contains(&lost), "{lost}");
+    assert_eq!(outcome.ports[0].pauses[0].pauses, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// Links of a tree fail in both directions and recover. Only failures lose packets if there is room for a headroom more for each recovery; what is not
+    /// lost arrives, and nothing stays paused.
+    #[test]
+    fn only_failures_lose_packets(
+        tree in tree(),
+        failures in prop::collection::vec((any::<prop::sample::Index>(), 0u64..25_000, 1u64..10_000), 1..4),
+        kind in prop::sample::select(vec![SchedulerKind::Fifo, SchedulerKind::StrictPriority, SchedulerKind::DeficitRoundRobin]),
+    ) {
+        let mut network = tree.network(kind);
+        let rounds = failures.len() as u64 + 1;
+        network.failures = failures.into_iter().map(|(link, at, lasts)| {
+            let first = link.index(network.links.len()) & !1;
+            failure([first, first + 1], at, Some(at + lasts))
+        }).collect();
+        // Each recovery lets a headroom more come.
+        let back = links_back(&network);
+        let room = |index: usize| {
+            let into = network.pauses.iter().zip(&back).filter(|(pause, _)| network.links[pause.link.0].to == network.links[index].from);
+            let needs = |(pause, back): (&Pause, &Option<LinkId>)| {
+                pause.above + rounds * headroom(&network.links[pause.link.0], &network.links[back.unwrap().0])
+            };
+            into.map(needs).sum::<u64>()
+        };
+        let rooms: Vec<u64> = (0..network.links.len()).map(room).collect();
+        for (link, bytes) in network.links.iter_mut().zip(rooms) {
+            if link.from.0 < tree.switches() {
+                let limits = BufferParameters { flows: 1, bytes: Some(bytes), ..BufferParameters::default() };
+                link.port.buffer = BufferKind::TailDrop.build(&limits).unwrap();
+            }
+        }
+        let outcome = play(&network, Duration::from_seconds(20));
+        for (port, link) in outcome.ports.iter().zip(&network.links) {
+            for (reason, volume) in port.dropped.iter().enumerate() {
+                prop_assert!(reason == DropReason::LinkDown as usize || volume.packets == 0, "{}: {} {:?}", link.name, reason, volume);
+            }
+            prop_assert_eq!(port.queued.packets, 0, "{}", link.name);
+            prop_assert!(port.pauses.iter().all(|pause| pause.paused_at_end == 0), "{}", link.name);
+        }
+        for flow in &outcome.flows {
+            let dropped: Volume = flow.drops.iter().map(|drop| drop.2).sum();
+            prop_assert_eq!(flow.delivered + dropped, flow.offered, "{}", flow.name);
+        }
+        prop_assert!(outcome.replications[0].deadlock.is_empty());
+    }
 }
 
 /// Two classes, the first before the second, in one buffer.

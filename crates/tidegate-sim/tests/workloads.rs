@@ -1,99 +1,19 @@
 //! Workloads: connections that come and go, compared with closed forms and with the same connections as flows.
 
+mod connections;
 mod networks;
 
-use networks::{header, link, port, random_loss};
+use connections::{as_flows, deep, deep_for, hosts, play, random, star, tcp, transfers, workload};
+use networks::{link, random_loss};
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer};
-use tidegate_core::port::PortSetup;
-use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Duration, Overhead};
+use tidegate_core::units::Duration;
 use tidegate_link::Disturbance;
-use tidegate_sim::tcp::{Application, Tcp, TransferSize, Transfers};
+use tidegate_sim::routing::EqualPaths;
+use tidegate_sim::tcp::{Application, Tcp};
 use tidegate_sim::workload::Sizes;
 use tidegate_sim::workload::reach::Reach;
-use tidegate_sim::{
-    Completion, CompletionSink, Control, Experiment, FlowSpec, Link, Network, NodeId, Outcome, Pattern, Rhythm, Source, Workload, run,
-};
-
-/// Keeps every completion.
-#[derive(Default)]
-struct Kept(Mutex<Vec<Completion>>);
-
-impl CompletionSink for Kept {
-    fn complete(&self, completion: &Completion) {
-        self.0.lock().unwrap().push(*completion);
-    }
-}
-
-fn transfers(bytes: u64, request: Option<u32>) -> Application {
-    Application::Transfers(Transfers { size: TransferSize::Fixed(bytes), count: Some(1), think: None, request, reconnects: false })
-}
-
-fn tcp() -> Tcp {
-    Tcp { application: transfers(1, None), ..Tcp::modern(Vec::new()) }
-}
-
-fn workload(name: &str, pattern: Pattern, rhythm: Rhythm, sizes: Sizes) -> Workload {
-    let mut header = header(0);
-    if let Layer::V4 { transport, .. } = &mut header.network {
-        transport.protocol = 6;
-    }
-    let (places, start, stop) = (10_000, Duration::ZERO, None);
-    Workload { name: name.into(), pattern, rhythm, sizes, tcp: tcp(), header, places, start, stop, spreads: false }
-}
-
-/// A port with deep buffers and, with `queues`, deficit round robin among queues by hash.
-fn deep(bits_per_second: u64, queues: u32) -> PortSetup {
-    deep_for(1514, bits_per_second, queues)
-}
-
-/// The same for frames of up to this length, which is the quantum.
-fn deep_for(longest_frame: u32, bits_per_second: u64, queues: u32) -> PortSetup {
-    let scheduler = if queues > 1 { SchedulerKind::DeficitRoundRobin } else { SchedulerKind::Fifo };
-    let flows = vec![FlowParameters::default(); queues as usize];
-    let mut setup = port(bits_per_second, SchedulerKind::Fifo, &[FlowParameters::default()], 100_000);
-    setup.longest_frame = longest_frame;
-    setup.overhead = Overhead::ETHERNET;
-    let class = ClassRules { name: "all".into(), queues, rules: Vec::new() };
-    setup.classifier = Classifier::new(vec![class], 1).unwrap();
-    setup.scheduler = scheduler.build(&Setup::new(setup.rate, setup.longest_frame), &flows).unwrap();
-    let limits = tidegate_core::buffer::BufferParameters { flows: queues as usize, ..Default::default() };
-    setup.buffer = tidegate_core::registry::BufferKind::TailDrop.build(&limits).unwrap();
-    setup
-}
-
-/// Hosts around a switch, which is the last node, with a link there and one back for each; rates and delays differ.
-fn star(rates: &[u64], queues: u32) -> Network {
-    let switch = rates.len();
-    let both = rates.iter().enumerate().flat_map(|(host, &rate)| {
-        let delay = Duration::from_nanoseconds(1_000 + 377 * host as u64);
-        [
-            link(&format!("up {host}"), host, switch, delay, deep(rate, 1)),
-            link(&format!("down {host}"), switch, host, delay, deep(rate, queues)),
-        ]
-    });
-    let links: Vec<Link> = both.collect();
-    Network { nodes: (0..=switch).map(|node| node.to_string()).collect(), links, ..Network::default() }
-}
-
-fn hosts(network: &Network) -> Vec<NodeId> {
-    (0..network.nodes.len() - 1).map(NodeId).collect()
-}
-
-fn random(network: &Network) -> Pattern {
-    Pattern::Random { from: hosts(network), to: hosts(network) }
-}
-
-fn outcome(network: &Network, milliseconds: u64, seed: u64) -> (Outcome, Vec<Completion>) {
-    let kept = Kept::default();
-    let experiment = Experiment { duration: Duration::from_milliseconds(milliseconds), seed, ..Experiment::default() };
-    let outcome = run(network, &experiment, &Control { completions: Some(&kept), ..Control::default() }).unwrap();
-    (outcome, kept.0.into_inner().unwrap())
-}
+use tidegate_sim::{Control, Experiment, Network, NodeId, Pattern, Rhythm, run};
 
 #[test]
 fn a_connection_alone_within_its_first_window_has_slowdown_one() {
@@ -103,7 +23,7 @@ fn a_connection_alone_within_its_first_window_has_slowdown_one() {
             let mut alone = workload("alone", random(&network), Rhythm::Period(Duration::from_milliseconds(500)), Sizes::fixed(bytes));
             alone.tcp = Tcp { handshake, application: transfers(1, request), ..tcp() };
             network.workloads = vec![alone];
-            let (_, completions) = outcome(&network, 5_000, 1);
+            let (_, completions) = play(&network, 5_000, 1);
             assert_eq!(completions.len(), 10);
             for completion in completions {
                 let (time, ideal) = (completion.time.picoseconds(), completion.ideal.picoseconds());
@@ -124,7 +44,7 @@ fn arrivals_sizes_and_loads_are_as_asked() {
     network.workloads = vec![asked];
     let reach = Reach::of(&network).unwrap();
     let loads = reach.loads(&network, &network.workloads[0]).unwrap();
-    let (outcome, completions) = outcome(&network, 10_000, 3);
+    let (outcome, completions) = play(&network, 10_000, 3);
     let workload = &outcome.workloads[0];
     // 40,000 arrivals: five standard deviations.
     assert!((workload.arrivals as f64 - 40_000.0).abs() < 1_000.0, "{}", workload.arrivals);
@@ -155,7 +75,7 @@ fn fair_queueing_of_small_segments_shares_the_processor() {
     // The receiver's link is number 3.
     let load = reach.loads_per_arrival(&network, &network.workloads[0])[3];
     network.workloads[0].rhythm = Rhythm::Poisson { per_second: 0.5 / load };
-    let (outcome, _) = outcome(&network, 60_000, 5);
+    let (outcome, _) = play(&network, 60_000, 5);
     let all = outcome.workloads[0].all.as_ref().unwrap();
     assert!(all.connections > 5_000, "{}", all.connections);
     assert!((all.slowdown.mean - 2.0).abs() < 0.12, "{}", all.slowdown.mean);
@@ -170,7 +90,7 @@ fn a_round_is_complete_with_its_last_connection() {
     let mut round = workload("round", pattern, Rhythm::Period(Duration::from_milliseconds(10)), Sizes::fixed(1460));
     round.tcp.handshake = false;
     network.workloads = vec![round];
-    let (first, completions) = outcome(&network, 1_000, 1);
+    let (first, completions) = play(&network, 1_000, 1);
     assert_eq!(completions.len(), 800);
     let rounds = first.workloads[0].rounds.as_ref().unwrap();
     assert_eq!((rounds.arrivals, rounds.unfinished, rounds.overlapping, rounds.refused), (100, 0, 0, 0));
@@ -180,7 +100,7 @@ fn a_round_is_complete_with_its_last_connection() {
 
     // Rounds that follow each other wait for the whole round and its pause.
     network.workloads[0].rhythm = Rhythm::Pause(Duration::from_milliseconds(1));
-    let (closed, completions) = outcome(&network, 1_000, 1);
+    let (closed, completions) = play(&network, 1_000, 1);
     let rounds = closed.workloads[0].rounds.as_ref().unwrap();
     assert_eq!(rounds.arrivals, 1 + (1e12 / (9.0 * 12.304e6 + 2e6 + 1e9)) as u64);
     assert_eq!(completions.iter().filter(|completion| completion.round == 0).count(), 8);
@@ -188,7 +108,7 @@ fn a_round_is_complete_with_its_last_connection() {
     // Rounds by the clock that are longer than the period overlap, and are refused where places are few.
     network.workloads[0].rhythm = Rhythm::Period(Duration::from_microseconds(50));
     network.workloads[0].places = 20;
-    let (open, _) = outcome(&network, 100, 1);
+    let (open, _) = play(&network, 100, 1);
     let rounds = open.workloads[0].rounds.as_ref().unwrap();
     assert_eq!(rounds.arrivals, 2_000);
     assert!(rounds.overlapping > 1_900 && rounds.refused > 500, "{rounds:?}");
@@ -202,43 +122,10 @@ fn slots_are_used_again() {
     let mut brief = workload("brief", random(&network), Rhythm::Poisson { per_second: 200_000.0 }, Sizes::fixed(500));
     brief.tcp = Tcp { handshake: false, delayed_ack: None, ..tcp() };
     network.workloads = vec![brief];
-    let (outcome, completions) = outcome(&network, 500, 1);
+    let (outcome, completions) = play(&network, 500, 1);
     assert!(completions.len() > 95_000);
     // Some 20 us each, a few at once.
     assert!(outcome.replications[0].connection_slots < 40, "{}", outcome.replications[0].connection_slots);
-}
-
-/// The connections that completed as flows of a network, and when the last byte of each arrived.
-fn as_flows(network: &Network, milliseconds: u64, seed: u64, completions: &[Completion]) -> Vec<Option<f64>> {
-    let mut flows = Network { workloads: Vec::new(), ..network.clone() };
-    let mut numbers = vec![0; network.workloads.len()];
-    for (index, completion) in completions.iter().enumerate() {
-        let workload = &network.workloads[completion.workload];
-        let number = numbers[completion.workload];
-        numbers[completion.workload] += 1;
-        let reverse_path = network.shortest_path(completion.to, completion.from).unwrap();
-        let request = if let Application::Transfers(transfers) = &workload.tcp.application { transfers.request } else { None };
-        let tcp = Tcp { reverse_path, application: transfers(completion.bytes, request), ..workload.tcp.clone() };
-        let mut header: Header = workload.header;
-        if let Layer::V4 { source, destination, transport } = &mut header.network {
-            let address = |node: NodeId| 0x0a80_0001 + node.0 as u32;
-            (*source, *destination) = (address(completion.from), address(completion.to));
-            transport.ports = transport.ports.map(|(_, to)| (49_152 + number, to));
-        }
-        flows.flows.push(FlowSpec {
-            name: format!("flow {index}"),
-            source: Source::Tcp(Box::new(tcp)),
-            header,
-            path: network.shortest_path(completion.from, completion.to).unwrap(),
-            start: completion.began.since(tidegate_core::units::Time::ZERO),
-            stop: None,
-            tagging: None,
-            shaping: None,
-        });
-    }
-    let experiment = Experiment { duration: Duration::from_milliseconds(milliseconds), seed, ..Experiment::default() };
-    let outcome = run(&flows, &experiment, &Control::default()).unwrap();
-    outcome.flows.iter().map(|flow| flow.tcp.as_ref().unwrap().completions.mean()).collect()
 }
 
 proptest! {
@@ -273,16 +160,16 @@ proptest! {
         // What is not complete at the end is not compared, so nothing new comes in the last part.
         many.stop = Some(Duration::from_milliseconds(400));
         network.workloads = vec![many, rounds];
-        let (outcome, mut completions) = outcome(&network, 60_000, seed);
+        let (outcome, mut completions) = play(&network, 60_000, seed);
         prop_assert_eq!(outcome.workloads.iter().map(|workload| workload.unfinished).sum::<u64>(), 0);
         prop_assert!(outcome.replications[0].connection_slots < completions.len() as u64);
         // In the order of arrival, which is that of their numbers; connections of a round are told apart by their sizes only, which are equal.
         completions.retain(|completion| completion.workload == 0);
         completions.sort_by_key(|completion| completion.began.picoseconds());
         network.workloads.truncate(1);
-        let (_, mut alone) = self::outcome(&network, 60_000, seed);
+        let (_, mut alone) = play(&network, 60_000, seed);
         alone.sort_by_key(|completion| completion.began.picoseconds());
-        let model = as_flows(&network, 60_000, seed, &alone);
+        let model = as_flows(&network, &[], 60_000, seed, &alone);
         for (completion, time) in alone.iter().zip(model) {
             prop_assert_eq!(Some(completion.time.picoseconds()), time.map(|time| (time * 1e12).round() as u64));
         }
@@ -333,12 +220,12 @@ fn paths_of_equal_weight_share_connections() {
     }
     let mut spread =
         workload("spread", Pattern::Listed(vec![(NodeId(0), NodeId(3))]), Rhythm::Poisson { per_second: 20_000.0 }, Sizes::fixed(1000));
-    spread.spreads = true;
+    spread.equal_paths = EqualPaths::Flow;
     network.workloads = vec![spread];
     let reach = Reach::of(&network).unwrap();
     let shares = reach.shares(&network, &network.workloads[0], false);
     assert_eq!(shares, [0.5, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0]);
-    let (outcome, _) = outcome(&network, 500, 1);
+    let (outcome, _) = play(&network, 500, 1);
     let sent = |link: usize| outcome.ports[link].sent.packets as f64;
     assert!((sent(0) / (sent(0) + sent(2)) - 0.5).abs() < 0.03);
     assert!((sent(4) / (sent(4) + sent(6)) - 0.5).abs() < 0.03);

@@ -1,7 +1,7 @@
 //! Flows of one table between many nodes: `pairs`, and which of the paths of equal weight each takes.
 
 use super::Building;
-use crate::choice::{EqualPaths, Pairs};
+use crate::choice::Pairs;
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::FlowTable;
 use crate::text::matches_pattern;
@@ -93,11 +93,7 @@ impl Building<'_> {
         source: &mut Source,
     ) {
         let ((from, to), (number, name, header)) = (ends, flow);
-        let choice = |header: &Header| match self.equal_paths {
-            EqualPaths::First => Choice::First,
-            EqualPaths::Flow => Choice::Hash(flow_hash(name, header)),
-            EqualPaths::Packet => Choice::Spread(flow_hash(name, header)),
-        };
+        let choice = |header: &Header| self.equal_paths.choice(flow_hash(name, header));
         let (ahead, behind) = (choice(header), choice(&reversed(header)));
         if table.path.is_none() {
             *path = self.routed(number, false, (from, to), ahead);

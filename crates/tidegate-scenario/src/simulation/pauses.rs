@@ -176,7 +176,9 @@ fn shortest(network: &Network, port: LinkId) -> u64 {
         Source::Poisson(Poisson { length: LengthDistribution::Exponential { .. }, .. }) => Some(1),
         source => Some(source.lengths().iter().map(|(length, _)| *length as u64).min().unwrap_or(SHORTEST_UNKNOWN)),
     };
-    network.flows.iter().filter_map(of_flow).min().unwrap_or(SHORTEST_UNKNOWN).max(1)
+    // Acknowledgements of workloads are no longer than their headers.
+    let of_workloads = network.workloads.iter().map(|workload| u64::from(workload.tcp.headers));
+    network.flows.iter().filter_map(of_flow).chain(of_workloads).min().unwrap_or(SHORTEST_UNKNOWN).max(1)
 }
 
 /// The pauses in words: limits and headroom of links, alike ones together, and the room that ports need.

@@ -3,7 +3,7 @@
 use super::events::MOST_EVENTS;
 use super::pairs::{listed, nodes};
 use super::{Building, report_duplicates};
-use crate::choice::{EqualPaths, Hosts, Pairs};
+use crate::choice::{Hosts, Pairs};
 use crate::diagnostic::{Diagnostic, Span, suggest};
 use crate::document::WorkloadTable;
 use crate::endpoint::Endpoint;
@@ -153,10 +153,6 @@ impl Building<'_> {
                 return Err(finding.context(span.clone(), "also said here").help("keep one of them"));
             }
         };
-        if self.equal_paths == EqualPaths::Packet {
-            let finding = table.name.error("the packets of a workload's connection all take one path, and `equal_paths` spreads packets");
-            return Err(finding.help("write equal_paths = \"flow\", which spreads connections, or \"first\""));
-        }
         let pattern = self.pattern(table, network, seed)?;
         let request = table.request.as_ref().map(|at| u32::try_from(at.value.0).unwrap_or(u32::MAX));
         let tcp = self.tcp_of(table)?;
@@ -190,7 +186,7 @@ impl Building<'_> {
             places: table.places.as_ref().map_or(USUAL_PLACES, |at| at.value.0 as u32),
             start,
             stop: table.stop.as_ref().map(|at| at.value),
-            spreads: self.equal_paths != EqualPaths::First,
+            equal_paths: self.equal_paths,
         })
     }
 

@@ -24,7 +24,7 @@ pub(super) fn accounted(plane: &DataPlane, network: &Network, replication: u32) 
         accounted += held_or_lost(state);
         plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet().length));
     }
-    if let Some((link, held, waits)) = plane.pauses.as_ref().and_then(|pauses| pauses.miscounted(&plane.links)) {
+    if let Some((link, held, waits)) = plane.pauses.as_ref().and_then(|pauses| pauses.miscounted(&plane.links, &plane.flows.routes)) {
         let [emitted, accounted] = [held, waits].map(|bytes| Volume { packets: 0, bytes });
         let place = format!("what is counted behind link {}", network.links[link].name);
         return Err(SimulationError::NotConserved { replication, place, emitted, accounted });

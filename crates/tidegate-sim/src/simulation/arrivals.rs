@@ -1,19 +1,18 @@
-//! The arrivals of workloads: draws connections, and starts each in a free slot.
+//! The arrivals of workloads: draws connections, and starts each in a free slot. What happens to links gives connections other paths.
 
 use super::connections::{Connections, ReceivingFlow, SendingFlow};
 use super::data_plane::DataPlane;
-use super::workloads::{Present, Round, Stage, set};
-use crate::id::{LinkId, NodeId};
+use super::starts::Starts;
+use super::workloads::{Present, Round, Stage, connection_name, set};
+use crate::id::NodeId;
 use crate::random::Stream;
-use crate::route::reversed;
-use crate::route::slots::Region;
 use crate::tcp::receiving_end::ReceivingEnd;
 use crate::tcp::sending_end::SendingEnd;
 use crate::time::NEVER;
 use crate::workload::Pattern;
 use crate::workload::ideal::completion_time;
 
-impl Connections<'_> {
+impl<'a> Connections<'a> {
     /// Connections of a workload arrive.
     #[cold]
     pub(super) fn arrive(&mut self, now: u64, index: usize, plane: &mut DataPlane) {
@@ -62,7 +61,7 @@ impl Connections<'_> {
     /// Starts a connection between two hosts.
     fn begin(&mut self, now: u64, (index, round): (usize, u32), ends: (NodeId, NodeId), plane: &mut DataPlane) {
         let workloads = &mut self.workloads;
-        let (network, Some(reach)) = (workloads.network, workloads.reach) else { return };
+        let network = workloads.network;
         let (workload, state) = (&network.workloads[index], &mut workloads.all[index]);
         let number = state.connections;
         state.connections += 1;
@@ -70,39 +69,69 @@ impl Connections<'_> {
         if now >= workloads.warm_up {
             state.statistics.bytes += bytes;
         }
-        let header = workload.header_of(number, ends.0, ends.1);
-        let path = reach.path(workload, &header, ends.0, ends.1);
-        let back = reach.path(workload, &reversed(&header), ends.1, ends.0);
-
         let flows = &mut plane.flows;
         let slot = flows.pool.take(&mut flows.reverse_path);
         plane.agenda.grow(flows.pool.slots());
         let (flow, connection) = (flows.pool.first_flow + slot as u32, flows.pool.first_connection + slot as u32);
-        let mut region = workloads.present.get(slot).map_or_else(Region::default, |before| before.region);
-        let [data, acknowledgements] = flows.routes.write(network, &mut region, (flow, connection), &header, (&path, &back));
-        let links = |path: &[LinkId]| path.iter().map(|link| &network.links[link.0]).collect::<Vec<_>>();
+        let mut regions = workloads.present.get_mut(slot).map_or_else(Vec::new, |before| std::mem::take(&mut before.regions));
+        flows.routes.release(&mut regions);
         let present = Present {
-            region,
+            regions,
             stage: Stage::Sending,
             workload: index as u32,
+            number,
             round,
             ends,
             bytes,
             began: now,
-            ideal: completion_time(&workload.tcp, &links(&path), &links(&back), bytes),
-            emitted_before: flows.pool.data(flow).emitted,
+            ideal: 0,
+            emitted_before: flows.pool.emitted(flow),
+            answers_before: flows.reverse_path.meters[connection as usize].emitted.packets,
         };
-        let stream = Stream::new(workloads.seed, workloads.replication, &format!("workload {} {number}", workload.name));
-        let (flow, connection) = (flow as usize, connection as usize);
-        let sending = SendingEnd::of_size(&workload.tcp, stream, now, bytes);
-        let sending = SendingFlow::of_workload(sending, flow, connection, data);
-        let receiving = ReceivingFlow::of_workload(ReceivingEnd::unmeasured(&workload.tcp), flow, connection, acknowledgements);
         if slot == workloads.present.len() {
             workloads.present.push(present);
         } else {
             workloads.present[slot] = present;
         }
+        let first = [false, true].map(|is_back| workloads.first(slot, is_back));
+        workloads.present[slot].ideal = completion_time(&workload.tcp, network, &first, bytes);
+        let (hash, before) = workloads.spread(slot);
+        let [first_ahead, first_back] = first;
+        let ahead = workloads.starts(slot, (flow, connection), false, first_ahead, &mut flows.routes);
+        let back = workloads.starts(slot, (flow, connection), true, first_back, &mut flows.routes);
+        if now >= workloads.warm_up && (ahead.is_empty() || back.is_empty()) {
+            workloads.all[index].statistics.without_path += 1;
+        }
+        let stream = Stream::new(workloads.seed, workloads.replication, &connection_name(&workload.name, number));
+        let (flow, connection) = (flow as usize, connection as usize);
+        let sending = SendingEnd::of_size(&workload.tcp, stream, now, bytes);
+        let sending = SendingFlow::of_workload(sending, flow, connection, Starts::new(&ahead, hash, before[0]));
+        let receiving = ReceivingEnd::unmeasured(&workload.tcp);
+        let receiving = ReceivingFlow::of_workload(receiving, flow, connection, Starts::new(&back, !hash, before[1]));
         self.put(connection, sending, receiving);
         self.wake(now, flow, plane);
+    }
+    /// Routes avoid these links from now on: connections that are there take the paths that are left, or return to their first ones.
+    pub(super) fn avoid(&mut self, links: &'a [bool], plane: &mut DataPlane) {
+        self.workloads.avoid(links);
+        let flows = &mut plane.flows;
+        for slot in (0..self.workloads.present.len()).filter(|&slot| !flows.pool.is_free(slot)) {
+            let numbers = (flows.pool.first_flow + slot as u32, flows.pool.first_connection + slot as u32);
+            let (hash, before) = self.workloads.spread(slot);
+            for is_back in [false, true] {
+                let first = self.workloads.first(slot, is_back);
+                let starts = self.workloads.starts(slot, numbers, is_back, first, &mut flows.routes);
+                let connection = numbers.1 as usize;
+                self.set_starts(connection, is_back, &starts, (hash, before[usize::from(is_back)]));
+            }
+        }
+    }
+
+    /// Ports have changed: finds the queues on the paths of connections again.
+    pub(super) fn renew_paths(&self, plane: &mut DataPlane) {
+        let flows = &mut plane.flows;
+        for (slot, present) in self.workloads.present.iter().enumerate().filter(|(slot, _)| !flows.pool.is_free(*slot)) {
+            flows.routes.renew(&present.regions, &self.workloads.header(slot));
+        }
     }
 }

@@ -6,12 +6,13 @@
 use super::agenda::Agenda;
 use super::data_plane::DataPlane;
 use super::packet::{InTransit, PacketMeta, WINDOW_REDUCED};
+use super::starts::Starts;
 use super::workloads::Workloads;
 use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::partition::{Share, ends, has};
 use crate::random::Stream;
-use crate::route::{BACK, Hop, Routes, Start, Variant};
+use crate::route::{BACK, Hop, Routes, Variant};
 use crate::source::Source;
 use crate::tagging::Tagger;
 use crate::tcp::receiving_end::{ReceivingEnd, Transfer};
@@ -29,9 +30,8 @@ pub(super) struct SendingFlow<'a> {
     /// The number of the connection.
     pub number: usize,
     tagger: Tagger,
-    data: Variant,
-    /// The paths of data, if there is not exactly one.
-    spread: Option<Box<Spread>>,
+    /// Where data starts.
+    pub starts: Starts,
 }
 
 /// The receiving end of a connection, and where its acknowledgements start.
@@ -39,15 +39,8 @@ pub(super) struct ReceivingFlow<'a> {
     pub end: ReceivingEnd<'a>,
     pub flow: usize,
     pub number: usize,
-    acknowledgements: Variant,
-    /// The paths of acknowledgements, if there is not exactly one.
-    spread: Option<Box<Spread>>,
-}
-
-/// Several paths, or none, among which packets are spread.
-struct Spread {
-    start: Start,
-    hash: u64,
+    /// Where acknowledgements start.
+    pub starts: Starts,
 }
 
 /// The place of an end in another part of the network.
@@ -103,8 +96,7 @@ impl<'a> Connections<'a> {
                     flow: index,
                     number,
                     tagger: Tagger::new(flow.tagging.as_ref(), network.links[flow.path[0].0].overhead()),
-                    data: routes.variants[first],
-                    spread: None,
+                    starts: Starts::of_one(routes.variants[first]),
                 });
             }
             if has(share, to) {
@@ -113,8 +105,7 @@ impl<'a> Connections<'a> {
                     end: ReceivingEnd::new(tcp, warm_up),
                     flow: index,
                     number,
-                    acknowledgements: routes.variants[first + 1],
-                    spread: None,
+                    starts: Starts::of_one(routes.variants[first + 1]),
                 });
             }
             all.places.push(places);
@@ -137,12 +128,17 @@ impl<'a> Connections<'a> {
     }
 
     /// What a connection sends takes other paths from now on, or what comes back to it.
-    pub(super) fn reroute(&mut self, flow: usize, is_back: bool, start: Start, hash: u64) {
-        let Places { sending, receiving } = self.places[self.connection_of[flow] as usize];
+    pub(super) fn reroute(&mut self, flow: usize, is_back: bool, paths: &[Variant], hash: u64) {
+        self.set_starts(self.connection_of[flow] as usize, is_back, paths, (hash, 0));
+    }
+
+    /// Packets of a connection start on these paths from now on; they choose by a hash, and by their number after `before`.
+    pub(super) fn set_starts(&mut self, number: usize, is_back: bool, paths: &[Variant], (hash, before): (u64, u64)) {
+        let Places { sending, receiving } = self.places[number];
         if is_back {
-            self.receiving[receiving as usize].spread = Some(Box::new(Spread { start, hash: !hash }));
+            self.receiving[receiving as usize].starts = Starts::new(paths, !hash, before);
         } else {
-            self.sending[sending as usize].spread = Some(Box::new(Spread { start, hash }));
+            self.sending[sending as usize].starts = Starts::new(paths, hash, before);
         }
     }
 
@@ -341,8 +337,8 @@ impl<'a> Connections<'a> {
 
 impl<'a> SendingFlow<'a> {
     /// That of a workload's connection.
-    pub(super) fn of_workload(end: SendingEnd<'a>, flow: usize, number: usize, data: Variant) -> SendingFlow<'a> {
-        SendingFlow { end, flow, number, tagger: Tagger::new(None, Overhead::None), data, spread: None }
+    pub(super) fn of_workload(end: SendingEnd<'a>, flow: usize, number: usize, starts: Starts) -> SendingFlow<'a> {
+        SendingFlow { end, flow, number, tagger: Tagger::new(None, Overhead::None), starts }
     }
 
     /// Tells the receiving end of a transfer that begins.
@@ -394,15 +390,10 @@ impl<'a> SendingFlow<'a> {
         let mut flags = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
         flags |= PacketMeta::ecn_flags(segment.ecn) | if segment.reduced { WINDOW_REDUCED } else { 0 };
         let length = segment.length + tcp.headers;
-        let mut start = self.data;
-        if let Some(Spread { start: several, hash }) = self.spread.as_deref() {
-            let packet = plane.flows.meters[self.flow].emitted.packets;
-            let Some(variant) = several.variant(0, *hash, packet) else {
-                plane.flows.meters[self.flow].emit(length, false);
-                return plane.flows.lose_unrouted(self.flow, length);
-            };
-            start = plane.flows.routes.fixed.variants[variant];
-        }
+        let Some(start) = self.starts.of(plane.flows.emitted(self.flow)) else {
+            plane.flows.emit(self.flow, length, false);
+            return plane.flows.lose_unrouted(self.flow, length);
+        };
         let colour = self.tagger.colour(now, length, start.colour);
         plane.flows.emit(self.flow, length, colour != Colour::Green);
         plane.arrive(now, InTransit::emitted(now, start.cursor, flags, length, colour));
@@ -411,8 +402,8 @@ impl<'a> SendingFlow<'a> {
 
 impl<'a> ReceivingFlow<'a> {
     /// That of a workload's connection.
-    pub(super) fn of_workload(end: ReceivingEnd<'a>, flow: usize, number: usize, acknowledgements: Variant) -> ReceivingFlow<'a> {
-        ReceivingFlow { end, flow, number, acknowledgements, spread: None }
+    pub(super) fn of_workload(end: ReceivingEnd<'a>, flow: usize, number: usize, starts: Starts) -> ReceivingFlow<'a> {
+        ReceivingFlow { end, flow, number, starts }
     }
 
     #[inline]
@@ -426,15 +417,10 @@ impl<'a> ReceivingFlow<'a> {
     #[inline]
     fn send(&mut self, now: u64, message: Message, plane: &mut DataPlane) {
         let length = self.end.tcp().length_of(&message);
-        let mut start = Some(self.acknowledgements);
         let reverse_path = &mut plane.flows.reverse_path;
         let packet = reverse_path.meters[self.number].emitted.packets;
         reverse_path.meters[self.number].emitted.add(length);
-        if let Some(Spread { start: several, hash }) = self.spread.as_deref() {
-            let variant = several.variant(0, *hash, packet);
-            start = variant.map(|variant| plane.flows.routes.fixed.variants[variant]);
-        }
-        match start {
+        match self.starts.of(packet) {
             Some(start) => {
                 let place = reverse_path.put(message);
                 plane.arrive(now, InTransit::returned(now, start, place, length));

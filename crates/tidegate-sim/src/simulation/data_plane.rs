@@ -16,6 +16,7 @@ use super::workers::{EndedTransmission, WorkersPort};
 use crate::cells::{Departure, Fate, Train};
 use crate::failure::FailureStatistics;
 use crate::network::Link;
+use crate::route::slots::Paths;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
 use crate::trace::Step;
@@ -43,7 +44,7 @@ pub(super) struct DataPlane<'a> {
     /// What each failure has taken.
     pub failures: Vec<FailureStatistics>,
     /// What nodes hold and pause; `None` if none pauses.
-    pub pauses: Option<Box<Pauses<'a>>>,
+    pub pauses: Option<Box<Pauses>>,
     /// What is for other parts, if the network is divided.
     pub outbox: Option<Box<Outbox<'a>>>,
 }
@@ -173,16 +174,14 @@ impl<'a> DataPlane<'a> {
     }
 
     /// The port of a link switches to another policy, and packets in it find their queues on other paths.
-    pub(super) fn switch(&mut self, now: u64, index: usize, link: &Link, names: &[String]) -> Switched {
+    pub(super) fn switch(&mut self, now: u64, index: usize, link: &Link, names: &[String], routes: &Paths) -> Switched {
         let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[index] else { return Switched::default() };
         (rest.pace, rest.longest_transmission) = (pace_of(link), longest_transmission_of(link));
         driven.rewrites = link.rewrites();
         let PortKind::Packets { port, busy_until } = &mut driven.kind else { return Switched::default() };
         let transition = Transition::prepare(port, link.port.clone());
         rest.meter.expect(transition.classifier(), names);
-        let routes = self.flows.routes.fixed;
-        let reclassify =
-            |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hops[meta.cursor as usize], packet.ecn, packet.length));
+        let reclassify = |packet: &Packet<()>, meta: &PacketMeta| Some(routes.queue(routes.hop(meta.cursor), packet.ecn, packet.length));
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
         let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut watch);
         let wake = if port.occupancy().packets() > 0 { now.max(*busy_until) } else { NEVER };

@@ -5,15 +5,16 @@ use super::flights::Flying;
 use super::flows::PortWatch;
 use super::link::{LinkPort, LinkState, PortKind};
 use super::packet::InTransit;
+use super::pausable_port::PausablePort;
 use crate::time::NEVER;
 use crate::trace::Step;
 use tidegate_core::packet::DropReason;
-use tidegate_core::port::Volume;
 use tidegate_core::units::Time;
 
 impl DataPlane<'_> {
     /// A link fails: what is in its port, in transmission or on the link is lost. The port does not look for work before the transmission would have ended.
     pub(super) fn fail(&mut self, now: u64, link: usize, failure: usize) {
+        let (_, queued) = self.links[link].accounts();
         let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[link] else { return };
         let Some(failing) = &mut driven.failing else { return };
         (failing.down, failing.ahead) = (failing.down + 1, failing.ahead - 1);
@@ -21,20 +22,28 @@ impl DataPlane<'_> {
             return;
         }
         failing.by = failure;
-        let late_list = driven.disturbance.as_ref().map(|disturbed| disturbed.late_list);
-        if let PortKind::Packets { port, .. } = &mut driven.kind {
-            let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
-            let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
-            port.drop_queued(Time::from_picoseconds(now), DropReason::LinkDown, &mut watch);
-            self.failures[failure].queued += queued;
+        let (slot, late_list) = (driven.slot, driven.disturbance.as_ref().map(|disturbed| disturbed.late_list));
+        let (at, reason) = (Time::from_picoseconds(now), DropReason::LinkDown);
+        match &mut driven.kind {
+            PortKind::Packets { port, .. } => {
+                port.drop_queued(at, reason, &mut PortWatch { meter: &mut rest.meter, flows: &mut self.flows });
+            }
+            _ => {
+                if let Some((PausablePort { port, .. }, mut watch)) = self.pausable(link) {
+                    port.drop_queued(at, reason, &mut watch);
+                }
+            }
         }
-        self.agenda.update_port(driven.slot, NEVER);
+        self.failures[failure].queued += queued;
+        self.agenda.update_port(slot, NEVER);
         let mut flying = std::mem::take(&mut self.links[link].flying);
         self.lose_flying(now, link, link, &mut flying, failure);
         if let Some(late) = late_list {
             let mut flying = std::mem::take(&mut self.late_links[late].1);
             self.lose_flying(now, link, self.links.len() + late, &mut flying, failure);
         }
+        self.end_pauses(now, link);
+        self.send_pause_frames(now);
     }
 
     fn lose_flying(&mut self, now: u64, link: usize, list: usize, flying: &mut Flying, failure: usize) {
@@ -53,11 +62,14 @@ impl DataPlane<'_> {
     }
 
     /// A link recovers, unless another failure holds it down.
-    pub(super) fn recover(&mut self, link: usize) {
+    pub(super) fn recover(&mut self, now: u64, link: usize) {
         if let LinkPort::Driven(driven) = &mut self.links[link].port
             && let Some(failing) = &mut driven.failing
         {
             failing.down -= 1;
+            if failing.down == 0 {
+                self.ask_again(now, link);
+            }
         }
     }
 
@@ -67,10 +79,16 @@ impl DataPlane<'_> {
         let hop = self.hop(packet.meta.cursor);
         let queue = self.flows.routes.queue(hop, packet.meta.ecn(), packet.length);
         let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[hop.link as usize] else { return };
-        let (Some(failing), PortKind::Packets { port, .. }) = (&driven.failing, &mut driven.kind) else { return };
+        let Some(failing) = &driven.failing else { return };
         self.failures[failing.by].arrived.add(packet.length);
+        let (packet, reason) = (packet.at_port(now, queue), DropReason::LinkDown);
         let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
-        port.refuse(packet.at_port(now, queue), DropReason::LinkDown, &mut watch);
+        match &mut driven.kind {
+            PortKind::Packets { port, .. } => port.refuse(packet, reason, &mut watch),
+            // The packet never waits, so no node counts it.
+            PortKind::Pausable(PausablePort { port, .. }) => port.refuse(packet, reason, &mut watch),
+            _ => {}
+        }
     }
 
     /// True if the link of a list fails once more before the end.

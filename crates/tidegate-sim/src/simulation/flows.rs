@@ -166,6 +166,12 @@ impl<'a> Flows<'a> {
         self.pool.settle(self.pool.connection_of(flow), &self.reverse_path);
     }
 
+    /// The number of packets that the source of a flow, or all connections of a slot, have emitted.
+    #[inline]
+    pub(super) fn emitted(&self, flow: usize) -> u64 {
+        self.meters.get(flow).map_or_else(|| self.pool.emitted(flow as u32), |meter| meter.emitted).packets
+    }
+
     /// The source of a flow emits a packet.
     #[inline]
     pub(super) fn emit(&mut self, flow: usize, length: u32, is_tagged: bool) {
@@ -179,9 +185,11 @@ impl<'a> Flows<'a> {
     #[cold]
     pub(super) fn lose_on_failed_link(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) {
         if hop.flow & BACK != 0 {
-            self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
+            self.lose_answer(hop.flow & !BACK, meta.flags, length);
+        } else if let Some(meter) = self.meters.get_mut(hop.flow as usize) {
+            meter.lose(LinkId(link), length, LossKind::AtPort(DropReason::LinkDown));
         } else {
-            self.meters[hop.flow as usize].lose(LinkId(link), length, LossKind::AtPort(DropReason::LinkDown));
+            self.lose_of_pool(hop.flow, length);
         }
     }
 
@@ -189,7 +197,10 @@ impl<'a> Flows<'a> {
     #[cold]
     pub(super) fn lose_unrouted(&mut self, flow: usize, length: u32) {
         self.unrouted.add(length);
-        self.meters[flow].lose(LinkId(0), length, LossKind::Unrouted);
+        match self.meters.get_mut(flow) {
+            Some(meter) => meter.lose(LinkId(0), length, LossKind::Unrouted),
+            None => self.lose_of_pool(flow as u32, length),
+        }
         if let Some(source) = self.greedy(flow) {
             source.lost();
         }
@@ -200,6 +211,7 @@ impl<'a> Flows<'a> {
     pub(super) fn lose_answer_unrouted(&mut self, connection: usize, length: u32) {
         self.unrouted.add(length);
         self.reverse_path.meters[connection].lost.add(length);
+        self.pool.settle(connection as u32, &self.reverse_path);
     }
 
     /// A link makes a copy of a packet on its way to this hop.

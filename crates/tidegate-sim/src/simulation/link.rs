@@ -384,6 +384,11 @@ impl LinkState {
         Some((cells, &mut self.rest.meter))
     }
 
+    /// True if the link has failed, and has not recovered.
+    pub(super) fn is_down(&self) -> bool {
+        matches!(&self.port, LinkPort::Driven(port) if port.failing.as_ref().is_some_and(|failing| failing.down > 0))
+    }
+
     /// A packet is lost on the link, or at its port of cells.
     pub(super) fn count_loss(&mut self, length: u32) {
         if let LinkPort::Driven(port) = &mut self.port {

@@ -5,14 +5,14 @@ use super::pausable_port::PausablePort;
 use crate::id::LinkId;
 use crate::network::{Network, Pause};
 use crate::pause::{Holders, frame_time, links_back};
+use crate::route::slots::Paths;
 use crate::statistics::port::PauseStatistics;
 use crate::time::NEVER;
 use std::collections::{HashMap, HashSet, VecDeque};
 use tidegate_core::packet::Flow;
 
 /// What nodes hold, and what they have paused.
-pub(super) struct Pauses<'a> {
-    pub holders: &'a Holders,
+pub(super) struct Pauses {
     pub accounts: Vec<Account>,
     pub pausers: Vec<Pauser>,
     /// The accounts that have changed since the last look.
@@ -57,6 +57,18 @@ pub(super) struct Frame {
     pub pauses: bool,
 }
 
+impl Pauser {
+    /// True if it pauses the port of this link, or sends its frames over it.
+    pub(super) fn takes(&self, link: usize) -> bool {
+        self.link == link || self.back == link
+    }
+
+    /// True if both directions work.
+    pub(super) fn works(&self, links: &[LinkState]) -> bool {
+        !links[self.link].is_down() && !links[self.back].is_down()
+    }
+}
+
 impl Account {
     /// Its class is paused at `now`, or is not any more.
     pub(super) fn set(&mut self, now: u64, is_paused: bool) {
@@ -77,8 +89,8 @@ impl Account {
     }
 }
 
-impl<'a> Pauses<'a> {
-    pub(super) fn new(network: &Network, holders: &'a Holders) -> Pauses<'a> {
+impl Pauses {
+    pub(super) fn new(network: &Network, holders: &Holders) -> Pauses {
         let account = |&(pause, class): &(u32, usize)| {
             let pause = pause as usize;
             Account { pause, class, held: 0, greatest: 0, is_asked: false, since: NEVER, pauses: 0, time: 0, longest: 0 }
@@ -90,17 +102,16 @@ impl<'a> Pauses<'a> {
             Pauser { link: pause.link.0, back: back.0, above: pause.above, below: pause.below, frame_time, frames: VecDeque::new() }
         };
         Pauses {
-            holders,
             accounts: holders.accounts.iter().map(account).collect(),
             pausers: network.pauses.iter().zip(links_back(network)).map(pauser).collect(),
             touched: Vec::new(),
         }
     }
 
-    /// A packet comes to wait at the port of its hop.
+    /// A packet that counts in this account comes to wait.
     #[inline]
-    pub(super) fn hold(&mut self, cursor: u32, length: u32) {
-        let Some(number) = self.holders.account(cursor) else { return };
+    pub(super) fn hold(&mut self, account: Option<usize>, length: u32) {
+        let Some(number) = account else { return };
         let account = &mut self.accounts[number];
         account.held += u64::from(length);
         self.touched.push(number);
@@ -108,8 +119,8 @@ impl<'a> Pauses<'a> {
 
     /// A packet waits no more.
     #[inline]
-    pub(super) fn let_go(&mut self, cursor: u32, length: u32) {
-        let Some(number) = self.holders.account(cursor) else { return };
+    pub(super) fn let_go(&mut self, account: Option<usize>, length: u32) {
+        let Some(number) = account else { return };
         self.accounts[number].held -= u64::from(length);
         self.touched.push(number);
     }
@@ -138,14 +149,14 @@ impl<'a> Pauses<'a> {
     }
 
     /// What each account holds in each class of the ports behind it, counted from the packets: by account, then link and class.
-    fn counted(&self, links: &[LinkState]) -> HashMap<(usize, usize, usize), u64> {
+    fn counted(&self, links: &[LinkState], routes: &Paths) -> HashMap<(usize, usize, usize), u64> {
         let mut held = HashMap::new();
         for (link, state) in links.iter().enumerate() {
             let LinkPort::Driven(driven) = &state.port else { continue };
             let PortKind::Pausable(PausablePort { port, .. }) = &driven.kind else { continue };
             for flow in (0..port.classifier().flows() as u32).map(Flow) {
                 for (packet, meta) in port.queued(flow) {
-                    if let Some(account) = self.holders.account(meta.cursor) {
+                    if let Some(account) = routes.account(meta.cursor) {
                         *held.entry((account, link, port.classifier().class_of(flow))).or_insert(0) += u64::from(packet.length);
                     }
                 }
@@ -155,17 +166,18 @@ impl<'a> Pauses<'a> {
     }
 
     /// The first account whose count differs from the packets that wait: its link, the count, and what waits.
-    pub(super) fn miscounted(&self, links: &[LinkState]) -> Option<(usize, u64, u64)> {
+    pub(super) fn miscounted(&self, links: &[LinkState], routes: &Paths) -> Option<(usize, u64, u64)> {
         let mut waits = vec![0; self.accounts.len()];
-        self.counted(links).into_iter().for_each(|((account, ..), bytes)| waits[account] += bytes);
+        self.counted(links, routes).into_iter().for_each(|((account, ..), bytes)| waits[account] += bytes);
         let differs = self.accounts.iter().zip(waits).find(|(account, waits)| account.held != *waits);
         differs.map(|(account, waits)| (self.pausers[account.pause].link, account.held, waits))
     }
 
     /// The links and classes of a deadlock: each is paused because of packets that wait for another of them, so none is ever released.
     /// Of all sets of paused classes of which this is true it is the greatest. In the order of a cycle if there is one, which begins with the first link.
-    pub(super) fn deadlock(&self, links: &[LinkState]) -> Vec<(usize, usize)> {
-        let mut stuck: HashSet<usize> = (0..self.accounts.len()).filter(|&account| self.accounts[account].is_asked).collect();
+    pub(super) fn deadlock(&self, links: &[LinkState], routes: &Paths) -> Vec<(usize, usize)> {
+        let is_paused = |account: &Account| account.is_asked && self.pausers[account.pause].works(links);
+        let mut stuck: HashSet<usize> = (0..self.accounts.len()).filter(|&account| is_paused(&self.accounts[account])).collect();
         let place = |account: &Account| (self.pausers[account.pause].link, account.class);
         let by_place: HashMap<(usize, usize), usize> =
             self.accounts.iter().enumerate().map(|(number, account)| (place(account), number)).collect();
@@ -174,7 +186,7 @@ impl<'a> Pauses<'a> {
         }
         // By account, what of it waits in paused classes: the account of the class, and the bytes.
         let mut waits: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.accounts.len()];
-        for ((account, link, class), bytes) in self.counted(links) {
+        for ((account, link, class), bytes) in self.counted(links, routes) {
             if let Some(&other) = by_place.get(&(link, class)) {
                 waits[account].push((other, bytes));
             }

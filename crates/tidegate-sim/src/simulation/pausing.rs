@@ -1,11 +1,12 @@
 //! How packets pass a port that can be paused, and how pause frames are sent and heard.
 
+use super::agenda::Agenda;
 use super::data_plane::DataPlane;
 use super::flows::PortWatch;
 use super::link::{LinkPort, LinkState, PortKind, queues_of};
 use super::packet::{InTransit, PacketMeta};
 use super::pausable_port::PausablePort;
-use super::pauses::{Frame, Pauses};
+use super::pauses::{Account, Frame, Pauses};
 use crate::route::Hop;
 use crate::time::NEVER;
 use tidegate_core::observer::Observer;
@@ -17,15 +18,14 @@ use tidegate_core::units::Time;
 impl<'a> DataPlane<'a> {
     /// A packet reaches a port that can be paused.
     pub(super) fn arrive_at_pausable(&mut self, now: u64, link: usize, hop: Hop, mut packet: InTransit) {
-        let routes = self.flows.routes.fixed;
         let Some((driven, mut watch)) = self.pausable(link) else { return };
         let PausablePort { port, .. } = driven;
         if packet.meta.mark_if_congested(port.occupancy().bytes(), watch.mark_above) {
             watch.ports.flows.trace_mark(now, &packet);
-            watch.ports.meter.ce_marked(routes.queue(hop, Ecn::Ce, packet.length), packet.length);
+            watch.ports.meter.ce_marked(watch.ports.flows.routes.queue(hop, Ecn::Ce, packet.length), packet.length);
         }
-        let (queue, key) = routes.queue_and_key(hop, packet.meta.ecn(), packet.length);
-        watch.pauses.hold(packet.meta.cursor, packet.length);
+        let (queue, key) = watch.ports.flows.routes.queue_and_key(hop, packet.meta.ecn(), packet.length);
+        watch.pauses.hold(watch.ports.flows.routes.account(packet.meta.cursor), packet.length);
         port.offer_keyed(packet.at_port(now, queue), key, &mut watch);
         let (busy_until, waits) = (driven.busy_until, driven.port.occupancy().packets() > 0);
         if busy_until <= now {
@@ -62,32 +62,49 @@ impl<'a> DataPlane<'a> {
     }
 
     /// Sends the frames for what has just come to be held, or has left.
-    fn send_pause_frames(&mut self, now: u64) {
+    pub(super) fn send_pause_frames(&mut self, now: u64) {
         let Some(pauses) = self.pauses.as_deref_mut() else { return };
         // The order of changes decides the order of frames.
         for touched in 0..pauses.touched.len() {
             let number = pauses.touched[touched];
             let account = &mut pauses.accounts[number];
             account.greatest = account.greatest.max(account.held);
-            let pauser = &mut pauses.pausers[account.pause];
+            let pauser = &pauses.pausers[account.pause];
             let asks = if account.is_asked { account.held > pauser.below } else { account.held > pauser.above };
-            if asks == account.is_asked {
-                continue;
+            if asks != account.is_asked {
+                account.is_asked = asks;
+                send_frame(now, number, pauses, &mut self.links, &mut self.agenda);
             }
-            account.is_asked = asks;
-            let LinkState { port: LinkPort::Driven(driven), rest, propagation, .. } = &mut self.links[pauser.back] else { continue };
-            let PortKind::Pausable(PausablePort { port, busy_until }) = &mut driven.kind else { continue };
-            let start = now.max(*busy_until);
-            *busy_until = start + pauser.frame_time;
-            port.skip_to(Time::from_picoseconds(*busy_until));
-            rest.meter.sent_part(start, *busy_until);
-            let arrives = *busy_until + *propagation;
-            if pauser.frames.is_empty() {
-                self.agenda.set_pause_frame(account.pause, arrives);
-            }
-            pauser.frames.push_back(Frame { arrives, account: number, pauses: asks });
         }
         pauses.touched.clear();
+    }
+
+    /// A link fails. The port of a link that fails, or whose link back does, is not paused any more: frames under way are lost.
+    pub(super) fn end_pauses(&mut self, now: u64, link: usize) {
+        let Some(pauses) = self.pauses.as_deref_mut() else { return };
+        for index in 0..pauses.pausers.len() {
+            if !pauses.pausers[index].takes(link) {
+                continue;
+            }
+            pauses.pausers[index].frames.clear();
+            self.agenda.set_pause_frame(index, NEVER);
+            for number in 0..pauses.accounts.len() {
+                if pauses.accounts[number].pause == index && pauses.accounts[number].since != NEVER {
+                    set_pause(now, number, false, pauses, &mut self.links, &mut self.agenda);
+                }
+            }
+        }
+    }
+
+    /// A link has recovered. Nodes ask again for the pauses that they ask for, if both directions work.
+    pub(super) fn ask_again(&mut self, now: u64, link: usize) {
+        let Some(pauses) = self.pauses.as_deref_mut() else { return };
+        for number in 0..pauses.accounts.len() {
+            let Account { pause, is_asked, .. } = pauses.accounts[number];
+            if is_asked && pauses.pausers[pause].takes(link) {
+                send_frame(now, number, pauses, &mut self.links, &mut self.agenda);
+            }
+        }
     }
 
     /// A pause frame arrives.
@@ -96,23 +113,11 @@ impl<'a> DataPlane<'a> {
         let pauser = &mut pauses.pausers[pause];
         let Some(Frame { account, pauses: is_pause, .. }) = pauser.frames.pop_front() else { return };
         self.agenda.set_pause_frame(pause, pauser.frames.front().map_or(NEVER, |frame| frame.arrives));
-        let account = &mut pauses.accounts[account];
-        account.set(now, is_pause);
-        let LinkState { port: LinkPort::Driven(driven), .. } = &mut self.links[pauser.link] else { return };
-        let slot = driven.slot;
-        let PortKind::Pausable(PausablePort { port, busy_until }) = &mut driven.kind else { return };
-        let queues: Vec<Flow> = queues_of(port.classifier(), account.class).collect();
-        let at = Time::from_picoseconds(now);
-        for queue in queues {
-            if is_pause { port.scheduler_mut().pause(at, queue) } else { port.scheduler_mut().release(at, queue) }
-        }
-        if !is_pause && port.occupancy().packets() > 0 {
-            self.agenda.set_port(slot, now.max(*busy_until));
-        }
+        set_pause(now, account, is_pause, pauses, &mut self.links, &mut self.agenda);
     }
 
     /// A port that can be paused, and what observes it.
-    fn pausable(&mut self, link: usize) -> Option<(&mut PausablePort, PauseWatch<'_, 'a>)> {
+    pub(super) fn pausable(&mut self, link: usize) -> Option<(&mut PausablePort, PauseWatch<'_, 'a>)> {
         let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[link] else { return None };
         let PortKind::Pausable(port) = &mut driven.kind else { return None };
         let mark_above = rest.mark_above;
@@ -121,12 +126,55 @@ impl<'a> DataPlane<'a> {
     }
 }
 
+/// Sends a frame that asks for what an account asks for, unless a direction of the link has failed.
+fn send_frame(now: u64, number: usize, pauses: &mut Pauses, links: &mut [LinkState], agenda: &mut Agenda) {
+    let Account { pause, is_asked, .. } = pauses.accounts[number];
+    let pauser = &mut pauses.pausers[pause];
+    if !pauser.works(links) {
+        return;
+    }
+    let LinkState { port: LinkPort::Driven(driven), rest, propagation, .. } = &mut links[pauser.back] else { return };
+    let PortKind::Pausable(PausablePort { port, busy_until }) = &mut driven.kind else { return };
+    let start = now.max(*busy_until);
+    *busy_until = start + pauser.frame_time;
+    port.skip_to(Time::from_picoseconds(*busy_until));
+    rest.meter.sent_part(start, *busy_until);
+    let arrives = *busy_until + *propagation;
+    if pauser.frames.is_empty() {
+        agenda.set_pause_frame(pause, arrives);
+    }
+    pauser.frames.push_back(Frame { arrives, account: number, pauses: is_asked });
+}
+
+/// The class of an account is paused from now on, or is not any more.
+fn set_pause(now: u64, number: usize, is_pause: bool, pauses: &mut Pauses, links: &mut [LinkState], agenda: &mut Agenda) {
+    let account = &mut pauses.accounts[number];
+    account.set(now, is_pause);
+    let LinkState { port: LinkPort::Driven(driven), .. } = &mut links[pauses.pausers[account.pause].link] else { return };
+    let slot = driven.slot;
+    let PortKind::Pausable(PausablePort { port, busy_until }) = &mut driven.kind else { return };
+    let queues: Vec<Flow> = queues_of(port.classifier(), account.class).collect();
+    let at = Time::from_picoseconds(now);
+    for queue in queues {
+        if is_pause { port.scheduler_mut().pause(at, queue) } else { port.scheduler_mut().release(at, queue) }
+    }
+    if !is_pause && port.occupancy().packets() > 0 {
+        agenda.set_port(slot, now.max(*busy_until));
+    }
+}
+
 /// Observes a port as any other, and counts what leaves it.
-struct PauseWatch<'b, 'a> {
+pub(super) struct PauseWatch<'b, 'a> {
     ports: PortWatch<'b, 'a>,
-    pauses: &'b mut Pauses<'a>,
+    pauses: &'b mut Pauses,
     /// The queued bytes from which on packets are marked.
     mark_above: u64,
+}
+
+impl PauseWatch<'_, '_> {
+    fn let_go(&mut self, packet: &Packet<PacketMeta>) {
+        self.pauses.let_go(self.ports.flows.routes.account(packet.payload.cursor), packet.length);
+    }
 }
 
 impl Observer<PacketMeta> for PauseWatch<'_, '_> {
@@ -151,12 +199,12 @@ impl Observer<PacketMeta> for PauseWatch<'_, '_> {
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<PacketMeta>, reason: DropReason, occupancy: &Occupancy) {
-        self.pauses.let_go(packet.payload.cursor, packet.length);
+        self.let_go(&packet);
         self.ports.dropped(now, packet, reason, occupancy);
     }
 
     fn sent(&mut self, now: Time, packet: &Packet<PacketMeta>, finish: Time, occupancy: &Occupancy) {
-        self.pauses.let_go(packet.payload.cursor, packet.length);
+        self.let_go(packet);
         self.ports.sent(now, packet, finish, occupancy);
     }
 }

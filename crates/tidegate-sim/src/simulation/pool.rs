@@ -5,6 +5,7 @@
 
 use super::reverse_path::ReversePath;
 use crate::statistics::tcp::AckMeter;
+use tidegate_core::port::Volume;
 
 pub(super) struct Pool {
     /// The number of the first slot's flow and connection.
@@ -18,8 +19,19 @@ pub(super) struct Pool {
 struct Slot {
     /// The data of all connections so far.
     data: AckMeter,
-    /// The connection is closed, and the slot not free.
-    is_closed: bool,
+    used: Use,
+}
+
+/// What a slot is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Use {
+    /// It has a connection.
+    #[default]
+    Open,
+    /// Its connection is closed, and some packets of it are under way.
+    Closed,
+    /// Nothing.
+    Free,
 }
 
 impl Pool {
@@ -30,7 +42,10 @@ impl Pool {
     /// A free slot, which is a new one if there is no other.
     pub(super) fn take(&mut self, reverse_path: &mut ReversePath) -> usize {
         match self.free.pop() {
-            Some(slot) => slot as usize,
+            Some(slot) => {
+                self.slots[slot as usize].used = Use::Open;
+                slot as usize
+            }
             None => {
                 self.slots.push(Slot::default());
                 reverse_path.meters.push(AckMeter::default());
@@ -54,6 +69,16 @@ impl Pool {
         &mut self.slots[(flow - self.first_flow) as usize].data
     }
 
+    /// What all connections of a slot have emitted, by its flow.
+    pub(super) fn emitted(&self, flow: u32) -> Volume {
+        self.slots[(flow - self.first_flow) as usize].data.emitted
+    }
+
+    /// True if a slot has no connection, and nothing of its last one is under way.
+    pub(super) fn is_free(&self, slot: usize) -> bool {
+        self.slots[slot].used == Use::Free
+    }
+
     /// The data of all slots.
     pub(super) fn all_data(&self) -> impl Iterator<Item = &AckMeter> {
         self.slots.iter().map(|slot| &slot.data)
@@ -61,7 +86,7 @@ impl Pool {
 
     /// The connection of a slot is closed.
     pub(super) fn close(&mut self, slot: usize, reverse_path: &ReversePath) {
-        self.slots[slot].is_closed = true;
+        self.slots[slot].used = Use::Closed;
         self.settle(slot as u32 + self.first_connection, reverse_path);
     }
 
@@ -69,8 +94,8 @@ impl Pool {
     pub(super) fn settle(&mut self, connection: u32, reverse_path: &ReversePath) {
         let Some(number) = connection.checked_sub(self.first_connection) else { return };
         let slot = &mut self.slots[number as usize];
-        if slot.is_closed && slot.data.is_settled() && reverse_path.meters[connection as usize].is_settled() {
-            slot.is_closed = false;
+        if slot.used == Use::Closed && slot.data.is_settled() && reverse_path.meters[connection as usize].is_settled() {
+            slot.used = Use::Free;
             self.free.push(number);
         }
     }

@@ -4,21 +4,25 @@
 
 use super::data_plane::DataPlane;
 use crate::experiment::Experiment;
-use crate::id::NodeId;
+use crate::id::{LinkId, NodeId};
 use crate::network::Network;
-use crate::random::Stream;
-use crate::route::slots::Region;
+use crate::random::{Stream, spread_hash};
+use crate::route::slots::{Paths, Region};
+use crate::route::{BACK, Variant, reversed};
 use crate::statistics::WorkloadStatistics;
 use crate::tcp::sending_end::SendingEnd;
 use crate::time::NEVER;
+use crate::workload::detours::Detours;
 use crate::workload::reach::Reach;
 use crate::workload::{Completion, CompletionSink, Pattern, Rhythm, Workload};
+use tidegate_core::classifier::Header;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Time};
 
 pub(super) struct Workloads<'a> {
     pub network: &'a Network,
-    pub reach: Option<&'a Reach>,
+    /// The paths of connections; `None` without workloads.
+    pub detours: Option<Detours<'a>>,
     sink: Option<&'a dyn CompletionSink>,
     pub seed: u64,
     pub replication: u32,
@@ -56,17 +60,21 @@ pub(super) enum Stage {
 
 /// The connection of a slot.
 pub(super) struct Present {
-    pub region: Region,
+    /// Where its paths are.
+    pub regions: Vec<Region>,
     pub stage: Stage,
     pub workload: u32,
+    /// Its number among those of the workload.
+    pub number: u64,
     /// The place of its round in `rounds`.
     pub round: u32,
     pub ends: (NodeId, NodeId),
     pub bytes: u64,
     pub began: u64,
     pub ideal: u64,
-    /// What the slot had emitted before.
+    /// What the slot had emitted before, and the packets that had come back to it.
     pub emitted_before: Volume,
+    pub answers_before: u64,
 }
 
 /// A round that is not complete.
@@ -95,7 +103,7 @@ impl<'a> Workloads<'a> {
         };
         Workloads {
             network,
-            reach,
+            detours: reach.map(Detours::new),
             sink,
             seed: experiment.seed,
             replication,
@@ -125,6 +133,56 @@ impl<'a> Workloads<'a> {
     /// What the connection of a slot has sent, to be compared with what its slot has emitted in all.
     pub(super) fn sent(&self, slot: usize, end: &SendingEnd) -> Volume {
         self.present[slot].emitted_before + end.sent()
+    }
+
+    /// The paths of the connection of a slot while no link fails, of its data or of what comes back.
+    pub(super) fn first(&self, slot: usize, is_back: bool) -> Vec<Vec<LinkId>> {
+        let Some(detours) = &self.detours else { return Vec::new() };
+        let (workload, header, ends) = self.packets(slot, is_back);
+        detours.first(workload, &header, ends)
+    }
+
+    /// Where packets of the connection of a slot start at present, whose first paths are these. Empty if no path is left.
+    pub(super) fn starts(
+        &mut self,
+        slot: usize,
+        (flow, connection): (u32, u32),
+        is_back: bool,
+        first: Vec<Vec<LinkId>>,
+        paths: &mut Paths,
+    ) -> Vec<Variant> {
+        let (workload, header, ends) = self.packets(slot, is_back);
+        let (present, Some(detours)) = (&mut self.present[slot], &mut self.detours) else { return Vec::new() };
+        let links = detours.present(workload, &header, ends, first);
+        let flow = if is_back { connection | BACK } else { flow };
+        paths.starts(&mut present.regions, (flow, connection), &header, &links)
+    }
+
+    /// The header of the data of the connection of a slot.
+    pub(super) fn header(&self, slot: usize) -> Header {
+        self.packets(slot, false).1
+    }
+
+    /// The workload of the connection of a slot, and header and ends of its data, or of what comes back.
+    fn packets(&self, slot: usize, is_back: bool) -> (&'a Workload, Header, (NodeId, NodeId)) {
+        let Present { workload, number, ends: (from, to), .. } = self.present[slot];
+        let workload = &self.network.workloads[workload as usize];
+        let header = workload.header_of(number, from, to);
+        if is_back { (workload, reversed(&header), (to, from)) } else { (workload, header, (from, to)) }
+    }
+
+    /// Routes avoid these links from now on.
+    pub(super) fn avoid(&mut self, links: &'a [bool]) {
+        if let Some(detours) = &mut self.detours {
+            detours.avoid(links);
+        }
+    }
+
+    /// By what packets of the connection of a slot choose among several paths, and the packets of the slot before it: of data, and of what comes back.
+    pub(super) fn spread(&self, slot: usize) -> (u64, [u64; 2]) {
+        let Present { workload, number, emitted_before, answers_before, .. } = &self.present[slot];
+        let name = connection_name(&self.network.workloads[*workload as usize].name, *number);
+        (spread_hash(self.seed, self.replication, &name), [emitted_before.packets, *answers_before])
     }
 
     /// The name of the workload whose connection a slot has.
@@ -197,6 +255,11 @@ impl<'a> Workloads<'a> {
         }
         self.all.into_iter().map(|state| state.statistics).collect()
     }
+}
+
+/// The name of a workload's connection, after which its random streams are named.
+pub(super) fn connection_name(workload: &str, number: u64) -> String {
+    format!("workload {workload} {number}")
 }
 
 /// Sets the next arrival of a workload, if it comes before the workload stops.

@@ -21,6 +21,8 @@ pub struct WorkloadStatistics {
     pub refused: u64,
     /// Of them, those that were not complete at the end.
     pub unfinished: u64,
+    /// Of them, those for which no path led to the receiver, or back, when they arrived: links had failed.
+    pub without_path: u64,
     /// Bytes of data of the connections that found a place.
     pub bytes: u64,
     /// The most connections at once, warm-up included.
@@ -113,6 +115,8 @@ pub struct WorkloadOutcome {
     pub refused: u64,
     /// Of them, those that were not complete at the end.
     pub unfinished: u64,
+    /// Of them, those for which no path led to the receiver, or back, when they arrived.
+    pub without_path: u64,
     /// Bits of data per second of the connections that found a place.
     pub offered_bps: Estimate,
     /// The most connections at once in any replication.
@@ -179,6 +183,7 @@ impl WorkloadOutcome {
             arrivals: sum(|run| run.arrivals),
             refused: sum(|run| run.refused),
             unfinished: sum(|run| run.unfinished),
+            without_path: sum(|run| run.without_path),
             offered_bps: Estimate::of(&offered).unwrap_or_default(),
             most_at_once: runs.iter().map(|run| run.most_at_once).max().unwrap_or(0),
             all: SizeOutcome::of((0, None), &totals.iter().collect::<Vec<_>>()),

@@ -4,13 +4,13 @@ use super::{Pattern, Workload};
 use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
 use crate::network::Network;
-use crate::routing::{Choice, Graph, NextHops, flow_hash};
+use crate::routing::{EqualPaths, Graph, MOST_PATHS, NextHops, flow_hash};
 use tidegate_core::classifier::Header;
 
 /// The next hops toward every host of a workload.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    graph: Graph,
+    pub(crate) graph: Graph,
     /// By node; `None` for those to which no workload sends.
     toward: Vec<Option<NextHops>>,
 }
@@ -37,8 +37,25 @@ impl Reach {
                         return refuse("pairs", format!("no links lead from {from} to {to}"), "links in both directions");
                     }
                 }
-                for (link, share) in network.links.iter().zip(reach.shares(network, workload, is_back)) {
-                    if share == 0.0 {
+            }
+        }
+        reach.check(network)?;
+        Ok(reach)
+    }
+
+    /// Checks that connections can take their paths. Of the ports only those may differ from the network's for which the paths were found.
+    ///
+    /// # Errors
+    /// The first [`Problem`].
+    pub(crate) fn check(&self, network: &Network) -> Result<(), Problem> {
+        for (index, workload) in network.workloads.iter().enumerate() {
+            let refuse = |key, problem: String, expected: &str| {
+                Err(Problem { subject: Subject::Workload(index), name: workload.name.clone(), key, problem, expected: expected.into() })
+            };
+            for is_back in [false, true] {
+                for (link, share) in network.links.iter().zip(self.shares(network, workload, is_back)) {
+                    // When links fail, connections may take any other link.
+                    if share == 0.0 && network.failures.is_empty() {
                         continue;
                     }
                     let frame = if is_back { workload.tcp.headers } else { workload.tcp.frame() };
@@ -56,36 +73,55 @@ impl Reach {
                 }
             }
         }
-        Ok(reach)
+        Ok(())
     }
 
-    /// The path of packets with this header. It exists if [`Reach::of`] has found it.
-    pub(crate) fn path(&self, workload: &Workload, header: &Header, from: NodeId, to: NodeId) -> Vec<LinkId> {
-        let choice = if workload.spreads { Choice::Hash(flow_hash(&workload.name, header)) } else { Choice::First };
-        self.toward[to.0].as_ref().and_then(|next_hops| next_hops.path(&self.graph, from, choice)).unwrap_or_default()
+    /// The paths of packets with this header while no link fails: one, unless each packet takes one of several. They exist if [`Reach::of`] has found them.
+    pub(crate) fn paths(&self, workload: &Workload, header: &Header, (from, to): (NodeId, NodeId)) -> Vec<Vec<LinkId>> {
+        let choice = workload.equal_paths.choice(flow_hash(&workload.name, header));
+        self.toward[to.0].as_ref().map_or_else(Vec::new, |next_hops| next_hops.choices(&self.graph, from, choice))
     }
 
-    /// By link, how many connections of an arrival cross it on average; of acknowledgements if `is_back`.
+    /// Calls `visit` for each end of connections with the nodes where they start, each with the mean number of connections; of acknowledgements if `is_back`.
+    pub(crate) fn each_end(workload: &Workload, is_back: bool, mut visit: impl FnMut(&[NodeId], NodeId, f64)) {
+        weights(workload, is_back).into_iter().for_each(|(from, to, weight)| visit(&from, to, weight));
+    }
+
+    /// The next hops toward a node, if a workload sends there.
+    pub(crate) fn toward(&self, to: NodeId) -> Option<&NextHops> {
+        self.toward[to.0].as_ref()
+    }
+
+    /// By link, how many connections of an arrival cross it on average; of acknowledgements if `is_back`. A connection whose packets take several paths
+    /// counts in parts.
     pub fn shares(&self, network: &Network, workload: &Workload, is_back: bool) -> Vec<f64> {
         let mut shares = vec![0.0; network.links.len()];
         let mut inflow = vec![0.0; network.nodes.len()];
         for (from, to, weight) in weights(workload, is_back) {
             let Some(next_hops) = &self.toward[to.0] else { continue };
-            from.iter().filter(|&&from| from != to).for_each(|from| inflow[from.0] += weight);
             let distance = |node: usize| next_hops.distance(NodeId(node));
             let mut nodes: Vec<usize> = (0..inflow.len()).filter(|&node| distance(node).is_some()).collect();
             // The farthest first: all that flows into a node has come before it is divided.
             nodes.sort_by_key(|&node| std::cmp::Reverse(distance(node)));
-            for node in nodes {
-                let flow = std::mem::take(&mut inflow[node]);
-                let links = next_hops.of(NodeId(node));
-                let used = if workload.spreads { links } else { &links[..links.len().min(1)] };
-                if flow == 0.0 {
-                    continue;
-                }
-                for link in used {
-                    shares[link.0] += flow / used.len() as f64;
-                    inflow[network.links[link.0].to.0] += flow / used.len() as f64;
+            // Packets take each of all paths equally often where those are few; of many, some are drawn link by link.
+            let counts = if workload.equal_paths == EqualPaths::Packet { next_hops.counts(&self.graph) } else { Vec::new() };
+            let is_by_paths = |node: usize| counts.get(node).is_some_and(|&paths| paths <= MOST_PATHS as u64);
+            for by_paths in [false, true] {
+                let starts = from.iter().filter(|&&from| from != to && is_by_paths(from.0) == by_paths);
+                starts.for_each(|from| inflow[from.0] += weight);
+                for &node in &nodes {
+                    let flow = std::mem::take(&mut inflow[node]);
+                    let links = next_hops.of(NodeId(node));
+                    let used = if workload.equal_paths == EqualPaths::First { &links[..links.len().min(1)] } else { links };
+                    if flow == 0.0 {
+                        continue;
+                    }
+                    for link in used {
+                        let next = network.links[link.0].to.0;
+                        let part = if by_paths { counts[next] as f64 / counts[node] as f64 } else { 1.0 / used.len() as f64 };
+                        shares[link.0] += flow * part;
+                        inflow[next] += flow * part;
+                    }
                 }
             }
         }
