@@ -7,15 +7,26 @@ use std::collections::BTreeSet;
 use tidegate_core::units::Duration;
 use tidegate_sim::{Failure, LinkId};
 
+/// The most failures that results have a note for.
+const MOST_NOTES: usize = 8;
+
+/// The most flows that are named one by one.
+const MOST_NAMED: usize = 12;
+
 impl Simulation {
-    /// A note for results for each failure.
+    /// A note for results for each failure; where there are many, for the first of them.
     pub fn notes_of_failures(&self) -> Vec<String> {
         let note = |failure: &Failure| {
             let flows: Vec<String> =
                 effects(self, failure, Detail::First).into_iter().map(|line| format!(" {}.", capitalised(&line))).collect();
             format!("Failure {}.{}", head(failure), flows.concat())
         };
-        self.network.failures.iter().map(note).collect()
+        let failures = &self.network.failures;
+        let mut notes: Vec<String> = failures.iter().take(MOST_NOTES).map(note).collect();
+        if let more @ 1.. = failures.len().saturating_sub(MOST_NOTES) {
+            notes.push(format!("{} more; `tidegate check --all` tells of each.", plural(more, "failure")));
+        }
+        notes
     }
 }
 
@@ -68,7 +79,10 @@ fn effects(simulation: &Simulation, failure: &Failure, detail: Detail) -> Vec<St
         simulation.groups[group].name.as_str()
     };
     let line = |(what, flows): (&str, BTreeSet<usize>)| {
-        let mut names: Vec<&str> = flows.iter().map(|&flow| name(flow)).collect();
+        // Few flows have their own names, many those of their tables.
+        let own = |flow: usize| network.flows[flow].name.as_str();
+        let is_few = flows.len() <= MOST_NAMED;
+        let mut names: Vec<&str> = flows.iter().map(|&flow| if is_few { own(flow) } else { name(flow) }).collect();
         names.dedup();
         let shown = detail.of(names.len());
         let more = if shown < names.len() { format!(" and {} more", names.len() - shown) } else { String::new() };

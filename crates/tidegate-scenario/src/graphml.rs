@@ -3,6 +3,8 @@
 //! Attributes are known by their names, whatever their case. A node has `label`, and `latitude` and `longitude` in degrees. An edge has `delay`, `dist` or `length` in
 //! kilometres, `rate` or `LinkSpeedRaw` in bit/s, and `weight`. Others are left out.
 
+use crate::diagnostic::is_control;
+use crate::units;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
@@ -76,11 +78,25 @@ pub(crate) fn read(text: &str) -> Result<Vec<Edge>, Fault> {
                 place(&edge.ends[0]).zip(place(&edge.ends[1])).map(|(one, other)| great_circle(*one, *other))
             }
         };
-        let delay = edge.attributes.get("delay").cloned();
+        let written = |key: &str, is_wrong: &dyn Fn(&str) -> Option<String>| match edge.attributes.get(key) {
+            Some(text) => match is_wrong(text) {
+                Some(problem) => Err((edge.at, format!("`{key}` is {text:?}: {problem}"))),
+                None => Ok(Some(text.clone())),
+            },
+            None => Ok(None),
+        };
+        let delay = written("delay", &|text| units::duration(text).err())?;
         let delay = delay.or_else(|| kilometres.map(|kilometres| format!("{} ns", (kilometres * NANOSECONDS_PER_KILOMETRE).round())));
         let speed = of("linkspeedraw", 1e15)?.map(|bits| format!("{} bit/s", bits.round()));
-        let weight = of("weight", 1e6)?.map(|weight| weight.round() as i64);
-        let rate = edge.attributes.get("rate").cloned().or(speed);
+        if let Some(problem) = speed.as_deref().and_then(|speed| units::rate(speed).err()) {
+            return Err((edge.at, format!("`linkspeedraw`: {problem}")));
+        }
+        let weight = of("weight", 1e6)?;
+        if let Some(weight) = weight.filter(|weight| *weight < 1.0 || weight.fract() != 0.0) {
+            return Err((edge.at, format!("`weight` is {weight}, and a whole number from 1 to 1000000 is expected")));
+        }
+        let weight = weight.map(|weight| weight as i64);
+        let rate = written("rate", &|text| units::rate(text).err())?.or(speed);
         read.push(Edge { ends, is_directed: edge.is_directed, delay, rate, weight });
     }
     Ok(read)
@@ -112,7 +128,7 @@ fn names(nodes: &[Node]) -> Result<HashMap<&str, String>, Fault> {
     for node in nodes {
         let label = label(node).filter(|label| count[label] == 1);
         // What names of a scenario file may not have.
-        let name: String = label.unwrap_or_else(|| node.id.clone()).replace(['.', '"', '*'], "_");
+        let name = label.unwrap_or_else(|| node.id.clone()).replace(|c| matches!(c, '.' | '"' | '*') || is_control(c), "_");
         if !seen.insert(name.clone()) {
             return Err((node.at, format!("two nodes have the name `{name}`")));
         }
@@ -134,13 +150,14 @@ fn elements(text: &str) -> Result<(Vec<Node>, Vec<RawEdge>), Fault> {
     let (mut nodes, mut edges): (Vec<Node>, Vec<RawEdge>) = (Vec::new(), Vec::new());
     let mut keys: HashMap<String, String> = HashMap::new();
     let (mut open, mut data, mut value) = (Open::Nothing, None, String::new());
-    let (mut graphs, mut is_directed) = (0, false);
+    let (mut graphs, mut is_directed, mut depth) = (0, false, 0);
     loop {
         let at = reader.buffer_position() as usize;
         let event = reader.read_event().map_err(|error| (reader.error_position() as usize, format!("this is not XML: {error}")))?;
         let is_empty = matches!(event, Event::Empty(_));
         match event {
             Event::Start(tag) | Event::Empty(tag) => {
+                depth += i32::from(!is_empty);
                 let attribute = |key: &str| attribute(&tag, key).map_err(|problem| (at, problem));
                 let needed = |key: &str| attribute(key)?.ok_or_else(|| (at, format!("a tag lacks the attribute `{key}`")));
                 match tag.local_name().as_ref() {
@@ -188,20 +205,24 @@ fn elements(text: &str) -> Result<(Vec<Node>, Vec<RawEdge>), Fault> {
                     (None, None) => return Err((at, format!("the entity `&{name};` is not known"))),
                 }
             }
-            Event::End(tag) => match tag.local_name().as_ref() {
-                b"data" => {
-                    let attributes = match open {
-                        Open::Node => nodes.last_mut().map(|node| &mut node.attributes),
-                        Open::Edge => edges.last_mut().map(|edge| &mut edge.attributes),
-                        Open::Nothing => None,
-                    };
-                    if let (Some(attributes), Some(key)) = (attributes, data.take()) {
-                        attributes.insert(key, value.trim().to_owned());
+            Event::End(tag) => {
+                depth -= 1;
+                match tag.local_name().as_ref() {
+                    b"data" => {
+                        let attributes = match open {
+                            Open::Node => nodes.last_mut().map(|node| &mut node.attributes),
+                            Open::Edge => edges.last_mut().map(|edge| &mut edge.attributes),
+                            Open::Nothing => None,
+                        };
+                        if let (Some(attributes), Some(key)) = (attributes, data.take()) {
+                            attributes.insert(key, value.trim().to_owned());
+                        }
                     }
+                    b"node" | b"edge" => open = Open::Nothing,
+                    _ => {}
                 }
-                b"node" | b"edge" => open = Open::Nothing,
-                _ => {}
-            },
+            }
+            Event::Eof if depth > 0 => return Err((at, "the file ends before all its elements do".to_owned())),
             Event::Eof => break,
             _ => {}
         }

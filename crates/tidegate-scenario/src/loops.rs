@@ -117,7 +117,7 @@ fn repeated<'i>(table: &DeTable<'i>, at: Span, variables: &Spanned<DeValue<'i>>)
         tables.push(filler.table(table)?);
         used.extend(filler.used);
     }
-    if let (Some(name), false) = (written.keys().find(|name| !used.contains(name.get_ref().as_ref())), tables.is_empty()) {
+    if let Some(name) = written.keys().find(|name| !used.contains(name.get_ref().as_ref())) {
         let finding =
             Diagnostic::error(name.span(), format!("the table has no hole `{{{}}}`: all its copies would be the same", name.get_ref()));
         return Err(finding.help(format!("use it, like name = \"leaf-{{{}}}\"", name.get_ref())));
@@ -132,6 +132,7 @@ fn values<'i>(value: &Spanned<DeValue<'i>>) -> Result<Vec<Spanned<DeValue<'i>>>,
             .help("write a range like \"1..8\", which has both ends, or a list like [\"a\", \"b\"]"))
     };
     match value.get_ref() {
+        DeValue::Array(array) if array.is_empty() => refuse("the list is empty".to_owned()),
         DeValue::Array(array) => {
             let other =
                 array.iter().find(|element| !matches!(element.get_ref(), DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_)));

@@ -129,6 +129,7 @@ impl Simulation {
         let Some(table) = &file.simulation else {
             let orphan = file.flow.first().map(|flow| (flow.span.clone(), "flow"));
             let orphan = orphan.or(file.link.first().map(|link| (link.span.clone(), "link")));
+            let orphan = orphan.or(file.workload.first().map(|workload| (workload.span.clone(), "workload")));
             let orphan = orphan.or(file.failure.first().map(|failure| (failure.span.clone(), "failure")));
             if let Some((span, what)) = orphan {
                 let finding = Diagnostic::error(span, format!("a {what} without a simulation"));
@@ -463,7 +464,14 @@ impl Building<'_> {
             let shaping = table.shape.as_ref().and_then(|shape| self.shaping(shape, &table.source, &source, &network.links[path[0].0]));
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
             let takes_others = pairs.is_some() || self.equal_paths == EqualPaths::Packet || !self.file.failure.is_empty();
-            self.judge_packets(table, &source, &if takes_others { network.links.iter().collect() } else { links.clone() });
+            let judged = |path: &[LinkId]| -> Vec<&Link> {
+                if takes_others { network.links.iter().collect() } else { path.iter().map(|link| &network.links[link.0]).collect() }
+            };
+            self.judge_packets(table, &source, &judged(&path));
+            if let (Source::Tcp(tcp), Some(request)) = (&source, &table.source.request) {
+                let length = u32::try_from(request.value.0).unwrap_or(u32::MAX);
+                self.judge_length(length, request.span.clone(), &judged(&tcp.reverse_path));
+            }
             self.judge_promise(table, promise, &source, &links);
             if let Some(block) = &table.calls {
                 let made = calls(table, block, &source, &path, &network, ports.are_on(&path), self.findings);
@@ -538,6 +546,11 @@ impl Building<'_> {
     /// Reports packets that the first port would always drop.
     fn judge_packets(&mut self, table: &FlowTable, source: &Source, path: &[&Link]) {
         let Some((longest, span)) = longest_packet(source, &table.source) else { return };
+        self.judge_length(longest, span, path);
+    }
+
+    /// Reports packets of a length that a port of a path would always drop.
+    fn judge_length(&mut self, longest: u32, span: Span, path: &[&Link]) {
         let short = path.iter().find(|link| !link.cells && link.port.longest_frame < longest);
         if let Some(link) = short {
             let limit = print_size(u64::from(link.port.longest_frame));

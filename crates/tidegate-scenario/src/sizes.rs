@@ -62,6 +62,7 @@ pub(crate) fn sizes(table: &WorkloadTable) -> Result<Sizes, Diagnostic> {
     match size(&table.sizes.0) {
         Ok(0) => Err(table.sizes.error("a connection carries at least one byte").help("write a size like \"100 kB\"")),
         Ok(bytes) => Ok(Sizes::fixed(bytes)),
+        Err(problem) if table.sizes.0.starts_with(|first: char| first.is_ascii_digit() || first == '-') => Err(table.sizes.error(problem)),
         Err(_) => {
             let finding = table.sizes.error(format!("`{}` is no size, no known distribution and no CSV file", table.sizes.0));
             Err(finding.help("write \"100 kB\", \"web-search\", \"data-mining\", or the name of a file that ends in .csv"))

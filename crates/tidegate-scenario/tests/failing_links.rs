@@ -62,6 +62,18 @@ fn failures_are_repeated_by_loops_and_set_by_name() {
 }
 
 #[test]
+fn many_failures_have_few_notes() {
+    let text = format!(
+        "{FABRIC}{}[[failure]]\nfor = {{ i = \"1..50\" }}\nname = \"flap {{i}}\"\nlink = \"dc-leaf-1:dc-spine-1\"\nat = \"{{i*10}} ms\"\nuntil = \"{{i*10+5}} ms\"\n",
+        flow(ACROSS)
+    );
+    let notes = simulation(&text, &[]).notes_of_failures();
+    assert_eq!(notes.len(), 9);
+    assert!(notes[7].starts_with("Failure flap 8: "), "{}", notes[7]);
+    assert_eq!(notes[8], "42 failures more; `tidegate check --all` tells of each.");
+}
+
+#[test]
 fn flows_move_where_routes_avoid_the_link_and_a_listed_path_is_kept() {
     for paths in ["first", "flow", "packet"] {
         let text = format!(
@@ -80,6 +92,7 @@ fn flows_move_where_routes_avoid_the_link_and_a_listed_path_is_kept() {
             "{shown}"
         );
         assert!(shown.contains("the path kept, with its losses: 1 flow (listed)"), "{shown}");
+        assert!(shown.contains("moved-"), "few flows are named one by one: {shown}");
         let simulation = scenario.variants[0].simulation.as_ref().unwrap();
         let crosses = |path: &[LinkId]| names(&simulation.network, path).iter().any(|link| link.ends_with("dc-leaf-1:dc-spine-1"));
         for (index, spec) in simulation.network.flows.iter().enumerate() {

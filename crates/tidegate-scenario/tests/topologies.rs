@@ -269,13 +269,22 @@ fn a_graph_of_a_file_has_the_delays_of_its_places_and_the_rates_of_its_edges() {
 fn a_bad_graph_is_refused_with_its_line() {
     let folder = std::env::temp_dir().join(format!("tidegate-graphs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
+    let of_edge = |attribute: &str, value: &str| {
+        format!(
+            "<graphml><key id=\"k\" attr.name=\"{attribute}\"/><graph>\n<node id=\"a\"/><node id=\"b\"/>\n<edge source=\"a\" target=\"b\"><data key=\"k\">{value}</data></edge></graph></graphml>"
+        )
+    };
+    let edges = [("rate", "fast"), ("delay", "5"), ("weight", "0"), ("weight", "2.5"), ("LinkSpeedRaw", "0")];
     let found: Vec<String> = [
         "<graphml><graph>\n<node id=\"a\"/>\n<edge source=\"a\" target=\"b\"/></graph></graphml>",
         "<graphml><graph>\n<node id=\"a\"/>\n</grap></graphml>",
         "<graphml><graph/></graphml>",
         "<graphml><graph>\n<node/></graph></graphml>",
+        "<graphml><graph><node id=\"a\"/>\n<node id=\"b\"/><edge source=\"a\" target=\"b\">",
     ]
-    .iter()
+    .map(str::to_owned)
+    .into_iter()
+    .chain(edges.iter().map(|(attribute, value)| of_edge(attribute, value)))
     .map(|graph| {
         std::fs::write(folder.join("g.graphml"), graph).unwrap();
         let text = file("[topology.t]\nkind = \"graphml\"\nfile = \"g.graphml\"\npolicy = \"p\"\n[[flow]]\nname = \"f\"\nfrom = \"t-*\"\npairs = \"random\"\nsource = { kind = \"tcp\" }\n");
@@ -289,8 +298,16 @@ fn a_bad_graph_is_refused_with_its_line() {
         "line 3: this is not XML",
         "there is no graph with an edge",
         "line 2: a tag lacks the attribute `id`",
+        "line 2: the file ends before all its elements do",
+        "line 3: `rate` is \"fast\": expected a rate",
+        "line 3: `delay` is \"5\": ",
+        "line 3: `weight` is 0, and a whole number",
+        "line 3: `weight` is 2.5, and a whole number",
+        "line 3: `linkspeedraw`: a rate of zero",
     ];
+    assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
         assert!(found.contains(expected), "{expected}: {found}");
+        assert_eq!(found.matches("error: ").count(), 1, "{found}");
     }
 }

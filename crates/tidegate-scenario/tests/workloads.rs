@@ -99,7 +99,8 @@ fn what_is_wrong_is_named_with_its_key() {
         (published("load = \"10 %\"\nto = \"dc-host-1\"\nlink = \"dc-leaf-1:dc-host-2\""), "no data of workload `w` crosses"),
         (published("interval = \"1 ms\"\nlink = \"dc-leaf-1:dc-host-2\""), "`link` says what `load` is of"),
         (published("interval = \"0 s\""), "no time between arrivals"),
-        (published("period = \"0 s\""), "`interval`"),
+        (published("period = \"0 s\""), "no time between arrivals"),
+        (published("period = \"2000 h\""), "`period`: none at all, or more than 26 days"),
         (published("interval = \"1 ps\""), "can be simulated"),
         (published("pause = \"1 ms\""), "`pause` is for rounds of connections"),
         (published("load = \"10 %\"\nsenders = 3"), "`senders` is for rounds of connections"),
@@ -114,7 +115,7 @@ fn what_is_wrong_is_named_with_its_key() {
         (published("load = \"10 %\"\nsource = { kind = \"tcp\", segment = \"9000 B\" }"), "link"),
         (published("load = \"10 %\"\nheader = { source = \"10.0.0.1\" }"), "`source` is that of the hosts"),
         (published("load = \"10 %\"\nstart = \"1 s\"\nstop = \"1 s\""), "would stop before it starts"),
-        (published("load = \"10 %\"\npairs = \"incast\"\nplaces = 3"), "`places`"),
+        (published("load = \"10 %\"\npairs = \"incast\"\nplaces = 3"), "3 places, and a round has 7 connections"),
         (refusal(&workload("sizes = \"weblike\"\nload = \"10 %\"")), "no size, no known distribution and no CSV file"),
         (refusal(&workload("sizes = \"0 B\"\nload = \"10 %\"")), "at least one byte"),
         (refusal(&workload("sizes = \"x.csv\"\nload = \"10 %\"")), "x.csv"),
@@ -140,6 +141,10 @@ fn check_tells_arrivals_and_the_load_of_every_link() {
     let overload = load(&workload("sizes = \"10 kB\"\ninterval = \"1 us\""), &[]);
     let warnings = overload.warnings.unwrap().render(false);
     assert!(warnings.contains("connections pile up"), "{warnings}");
+    let late = load(&workload("sizes = \"10 kB\"\nload = \"60 %\"\nstart = \"1 h\""), &[]);
+    assert!(summary(&late, Detail::All).contains("offered 600 Mbit/s (60 %)"));
+    let warnings = late.warnings.unwrap().render(false);
+    assert!(warnings.contains("workload `w` starts after the end of the simulation"), "{warnings}");
 }
 
 #[test]

@@ -178,6 +178,12 @@ impl Workload {
         }
     }
 
+    /// The length of the packet with which the receiver asks for the data; `None` if it does not.
+    pub(crate) fn request(&self) -> Option<u32> {
+        let Application::Transfers(transfers) = &self.tcp.application else { return None };
+        transfers.request
+    }
+
     /// What cannot be simulated in a network of this many nodes, if anything; the paths are checked by [`reach::Reach::of`].
     pub(crate) fn check(&self, nodes: usize) -> Result<(), Fault> {
         let (lists, least): (Vec<&[NodeId]>, u32) = match &self.pattern {

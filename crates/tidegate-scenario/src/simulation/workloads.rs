@@ -9,7 +9,7 @@ use crate::document::WorkloadTable;
 use crate::endpoint::Endpoint;
 use crate::sizes;
 use crate::source::source;
-use crate::units::print_duration;
+use crate::units::{plural, print_duration};
 use crate::value::Block;
 use tidegate_core::units::Duration;
 use tidegate_sim::random::Stream;
@@ -32,8 +32,8 @@ impl Building<'_> {
     /// Adds the workloads to the network. Returns what they offer to each link, in bit/s on the wire, and the number of workloads whose rate depends on the network.
     pub(super) fn workloads(&mut self, network: &mut Network, experiment: &Experiment) -> Vec<(f64, usize)> {
         let file = self.file;
-        report_duplicates(file.workload.iter().map(|table| &table.name), "workload", self.findings);
         let before = self.findings.len();
+        report_duplicates(file.workload.iter().map(|table| &table.name), "workload", self.findings);
         for table in &file.workload {
             match self.workload(table, network, experiment.seed) {
                 Ok(workload) => network.workloads.push(workload),
@@ -52,7 +52,13 @@ impl Building<'_> {
                     // What is wrong with links and flows is reported when all is built.
                     _ => return Vec::new(),
                 };
-                let finding = Diagnostic::error(span, format!("`{}`: {}", problem.key, problem.problem));
+                let key = match (problem.key, problem.subject) {
+                    ("interval", tidegate_sim::Subject::Workload(index)) => {
+                        rhythm_of(&file.workload[index]).map_or("interval", |(key, _)| key)
+                    }
+                    (key, _) => key,
+                };
+                let finding = Diagnostic::error(span, format!("`{key}`: {}", problem.problem));
                 self.findings.push(finding.help(format!("expected {}", problem.expected)));
                 return Vec::new();
             }
@@ -78,6 +84,12 @@ impl Building<'_> {
                     Some(arrivals) => offered.0 += load * arrivals * link.port.rate.bits_per_second() as f64,
                     None => offered.1 += usize::from(load > 0.0),
                 }
+            }
+        }
+        for table in &file.workload {
+            if let Some(start) = table.start.as_ref().filter(|start| start.value >= experiment.duration) {
+                let problem = format!("workload `{}` starts after the end of the simulation", table.name.0);
+                self.findings.push(start.warning(problem));
             }
         }
         self.warn_of_overload(network, &offered);
@@ -140,6 +152,9 @@ impl Building<'_> {
                     return Err(mean.error("no time between arrivals").help("write a time above 0 s"));
                 }
                 (Some(mean), ..) => Rhythm::Poisson { per_second: 1e12 / mean.value.picoseconds() as f64 },
+                (_, Some(period), _) if period.value == Duration::ZERO => {
+                    return Err(period.error("no time between arrivals").help("write a time above 0 s"));
+                }
                 (_, Some(period), _) => Rhythm::Period(period.value),
                 (_, _, Some(pause)) => Rhythm::Pause(pause.value),
                 _ => UNIT,
@@ -225,6 +240,14 @@ impl Building<'_> {
         if !has_two {
             return Err(to.error("a connection ends at another node than it starts").help("write patterns of several nodes"));
         }
+        let alone = |end: &&NodeId| starts.iter().all(|start| start == *end);
+        if let (Hosts::Random, Some(alone)) = (hosts, ends.iter().find(alone)) {
+            let name = &network.nodes[alone.0];
+            let finding = to
+                .error(format!("node `{name}` receives, and no other node sends"))
+                .context(table.from.span.clone(), "the nodes that send");
+            return Err(finding.help(format!("leave `{name}` out of `to`, or write more nodes in `from`")));
+        }
         Ok(match hosts {
             Hosts::Random => Pattern::Random { from: starts, to: ends },
             Hosts::Permutation => Pattern::Listed(listed(Pairs::Permutation, (&table.from, to, place), (starts, ends), &mut below)?),
@@ -240,6 +263,14 @@ impl Building<'_> {
                     return Err(finding
                         .context(table.from.span.clone(), "the nodes that send")
                         .help(format!("at most {most}, or more nodes in `from`")));
+                }
+                if let Some(places) = table.places.as_ref().filter(|places| places.value.0 < u64::from(senders)) {
+                    let finding =
+                        places.error(format!("{}, and a round has {senders} connections", plural(places.value.0 as usize, "place")));
+                    let span = table.senders.as_ref().map_or(table.from.span.clone(), |at| at.span.clone());
+                    return Err(finding
+                        .context(span, "the senders of a round")
+                        .help(format!("write at least {senders}, or fewer `senders`")));
                 }
                 Pattern::Incast { from: starts, to: ends, senders }
             }

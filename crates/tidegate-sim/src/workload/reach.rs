@@ -66,8 +66,11 @@ impl Reach {
                     if link.rewrites() {
                         return refuse("pairs", format!("a policer or code points at link {} change headers", link.name), expected);
                     }
-                    if link.port.longest_frame < frame {
-                        let (most, name) = (link.port.longest_frame, &link.name);
+                    let (most, name) = (link.port.longest_frame, &link.name);
+                    if let Some(request) = workload.request().filter(|&request| is_back && request > most) {
+                        return refuse("request", format!("a packet of {request} bytes, and link {name} accepts {most}"), "a shorter one");
+                    }
+                    if most < frame {
                         return refuse("source", format!("frames of {frame} bytes, and link {name} accepts {most}"), "shorter segments");
                     }
                 }
