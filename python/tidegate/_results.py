@@ -18,7 +18,10 @@ class Results:
 
     Tables are Arrow streams: `polars.DataFrame(results.flows)`, `pyarrow.table(results.flows)` and
     `pandas.DataFrame.from_arrow(results.flows)` read them without a copy. They have the columns of the Parquet files of `save`; the end of a
-    column's name is its unit (`_s`, `_bps`, `_bytes`, `_packets`), and half widths are those of 95 % confidence intervals.
+    column's name is its unit (`_s`, `_bps`, `_bytes`, `_packets`), and half widths are those of 95 % confidence intervals. Beside the properties
+    below there are `table("series")`, one row per curve and instant; `table("distributions")`, one row per flow, kind and value, with the share
+    beyond it (`ccdf`); `table("drops")`, one row per port or flow and reason; and `table("workloads")`, one row per workload with all its
+    connections, one per size, and one for its rounds.
     """
 
     def __init__(self, report: _tidegate.Report) -> None:

@@ -35,7 +35,7 @@ class Executor(Protocol):
 
 
 class SweepResults:
-    """What a sweep measured: one row per point, variant (`run`), and flow or port.
+    """What a sweep measured: one row per point, variant (`run`), and flow, port or workload.
 
     `table` has the columns of `table.parquet`: the point, the value of every axis (as text, and behind it as a number with the unit at the end of its
     name), `run`, `scope` (`flow`, `port` or `workload`), `name`, `replications`, and for every metric its mean, the half width of its 95 % interval, and its
@@ -150,7 +150,7 @@ class SweepResults:
             curves.setdefault(", ".join(label), []).append((numbers[int(point) - 1], mean, rows[width][row]))
         if not curves:
             known = ", ".join(dict.fromkeys(rows["name"]))
-            raise KeyError(f"{name!r} has no {metric} here; there are the flows and ports {known}")
+            raise KeyError(f"{name!r} has no {metric} here; there are the flows, ports and workloads {known}")
         return curves
 
     def __str__(self) -> str:
