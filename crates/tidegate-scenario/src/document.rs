@@ -111,7 +111,7 @@ pub struct SimulationTable {
     /// only if it is given.
     #[schemars(extend("default" = "a hundredth of what is left of the duration after the warm-up", "examples" = ["100 ms"]))]
     pub sample: Option<At<Duration>>,
-    /// How flows that name `from` and `to` use several paths of the least weight.
+    /// How flows that name `from` and `to`, and connections of workloads, use several paths of the least weight.
     #[schemars(extend("default" = "first; flow if the file has a `topology`, a `workload` or `pairs`"))]
     pub equal_paths: Option<At<EqualPathsName>>,
 }

@@ -92,7 +92,7 @@ fn effects(simulation: &Simulation, failure: &Failure, detail: Detail) -> Vec<St
     let mut lines: Vec<String> = all.into_iter().filter(|(_, flows)| !flows.is_empty()).map(line).collect();
     if avoided_from.is_some() && !network.workloads.is_empty() {
         let names: Vec<&str> = network.workloads.iter().map(|workload| workload.name.as_str()).collect();
-        lines.push(format!("paths that are left, or the wait for one: connections of {} that cross it", names.join(", ")));
+        lines.push(format!("other paths, where any is left: connections of {}", names.join(", ")));
     }
     lines
 }

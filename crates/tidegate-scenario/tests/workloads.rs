@@ -194,7 +194,7 @@ fn connections_take_the_paths_that_failures_leave() {
     let cut = "[[failure]]\nname = \"cut\"\nnode = \"dc-spine-1\"\nat = \"20 ms\"\nuntil = \"40 ms\"\ndetection = \"1 ms\"\n";
     for paths in ["flow", "packet"] {
         let (text, outcome) = played(cut, &[&format!("simulation.equal_paths=\"{paths}\"")]);
-        assert!(text.contains("paths that are left, or the wait for one: connections of w that cross it"), "{text}");
+        assert!(text.contains("other paths, where any is left: connections of w"), "{text}");
         let lost = outcome.failures[0].lost;
         assert!(lost.arrived.packets > 0, "{lost:?}");
         assert!(sent(&outcome, "dc-leaf-1:dc-spine-1") < sent(&outcome, "dc-leaf-1:dc-spine-2") * 4 / 5);

@@ -398,8 +398,7 @@ fn a_rate_changes_while_its_link_is_down() {
     network.failures = vec![failure(&[0], 100_500, Some(200_500), 0)];
     let change = |at, bits| NetworkChange { at: micros(at), ports: vec![(LinkId(0), fifo(bits, 100))] };
     let experiment = Experiment { duration: micros(300_000), ..Experiment::default() };
-    let with = |changes: &[NetworkChange]| run_with_changes(&network, changes, &experiment, &Control::default()).unwrap();
-    let outcome = with(&[change(150_000, 4_000_000)]);
+    let outcome = run_with_changes(&network, &[change(150_000, 4_000_000)], &experiment, &Control::default()).unwrap();
     let packets = |packets: u64| Volume { packets, bytes: 1000 * packets };
     let lost = outcome.failures[0].lost;
     // Those of 98 ms, which would arrive at that instant, 99 ms and 100 ms have left the port; those of 101 ms to 200 ms come while it is down.
@@ -407,10 +406,13 @@ fn a_rate_changes_while_its_link_is_down() {
     // From 201 ms on a packet takes 2 ms: 50 have begun to leave, and the rest waits.
     assert_eq!(outcome.ports[0].sent.packets, 101 + 50);
     assert_eq!(outcome.ports[0].queued.packets, 99 - 50);
-    // A failure and a change at one instant: the change comes first, and the port that fails is the new one.
-    let at_once = with(&[change(100_500, 4_000_000)]);
-    assert_eq!((at_once.failures[0].lost, at_once.ports[0].sent.packets), (lost, 101 + 50));
-    assert_eq!(at_once.replications[0].changes.len(), 1);
+    assert_eq!(outcome.replications[0].changes.len(), 1);
+    // A failure and a change at one instant: the change comes first, and sees what the failure then takes. At 4 Mbit/s 15 packets wait at 30.1 ms.
+    network.links[0].port = fifo(4_000_000, 20);
+    network.failures = vec![failure(&[0], 30_100, None, 0)];
+    let changes = [change(30_100, 8_000_000)];
+    let at_once = run_with_changes(&network, &changes, &experiment, &Control::default()).unwrap();
+    assert_eq!((at_once.replications[0].changes[0].kept, at_once.failures[0].lost.queued), (packets(15), packets(15)));
 }
 
 #[test]

@@ -25,8 +25,11 @@ fn possible(classifier: &Classifier, header: &Header) -> Vec<usize> {
     classes
 }
 
-/// Where packets of workloads may wait: the link of the port and the class there, with the link and the class before, if there is one. Each once.
-pub(crate) fn waiting(network: &Network, reach: &Reach) -> BTreeSet<((LinkId, usize), Option<(LinkId, usize)>)> {
+/// A link, and a class of its port.
+pub(crate) type Place = (LinkId, usize);
+
+/// Where packets of workloads may wait, with the place before, if there is one. Each once.
+pub(crate) fn waiting(network: &Network, reach: &Reach) -> BTreeSet<(Place, Option<Place>)> {
     let mut all = BTreeSet::new();
     for workload in &network.workloads {
         for is_back in [false, true] {
