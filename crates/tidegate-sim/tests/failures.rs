@@ -134,6 +134,9 @@ fn a_flow_without_a_path_loses_its_packets_where_they_set_out() {
     let outcome = simulate(&network, &seconds(400));
     // Those of 152 ms to 251 ms find no path.
     assert_eq!(outcome.flows[0].unrouted, packets(100));
+    let places: Vec<(LinkId, Volume)> = outcome.flows[0].drops.iter().map(|drop| (drop.0, drop.2)).collect();
+    // Of each link what is on it, and the one packet that comes before routes avoid it: of link 2 those of 96 ms and later.
+    assert!(places.iter().all(|(link, lost)| [LinkId(2), LinkId(6)].contains(link) && (3..=6).contains(&lost.packets)), "{places:?}");
     let flow = &outcome.flows[0];
     let dropped: Volume = flow.drops.iter().map(|drop| drop.2).sum();
     assert_eq!(flow.offered, flow.delivered + flow.in_network + flow.unrouted + dropped);
@@ -240,6 +243,30 @@ fn of_many_paths_some_are_drawn_over_all_first_links() {
     firsts.sort_unstable();
     firsts.dedup();
     assert!(firsts.len() >= 4, "{firsts:?}");
+}
+
+/// Over one of the last links a packet takes three times as long as over the other: deliveries are counted in the order of time.
+#[test]
+fn deliveries_over_several_last_links_are_counted_in_the_order_of_time() {
+    let mut network = diamond();
+    let routed = add(&mut network, "spread", steady(), (0, 3), Choice::Spread);
+    network.reroutes = reroutes(&network, &routed);
+    network.links[6].propagation = micros(6_200);
+    let steps = Steps::default();
+    run(&network, &seconds(500), &Control { tracer: Some(&steps), ..Control::default() }).unwrap();
+    let mut delivered: Vec<(u64, u64)> = Vec::new();
+    for event in steps.0.lock().unwrap().iter().filter(|event| event.step == Step::Delivered) {
+        delivered.push((event.at.picoseconds(), event.created.picoseconds()));
+    }
+    delivered.sort_unstable();
+    let mut latest = 0;
+    let mut overtaken = 0;
+    for (_, created) in delivered {
+        overtaken += u64::from(created < latest);
+        latest = latest.max(created);
+    }
+    assert!(overtaken > 100, "{overtaken}");
+    assert_eq!(simulate(&network, &seconds(500)).replications[0].flows[0].reordered, overtaken);
 }
 
 fn any_choice() -> impl Strategy<Value = fn(u64) -> Choice> {

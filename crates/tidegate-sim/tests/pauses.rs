@@ -284,6 +284,11 @@ fn a_failure_breaks_a_deadlock() {
     assert_eq!(back.replications[0].deadlock, [(LinkId(0), 0), (LinkId(4), 0), (LinkId(8), 0)]);
     let lost: u64 = [&down, &back].map(|outcome| outcome.failures[0].lost.queued.packets)[1];
     assert!(lost >= 4, "what was deadlocked at the port: {lost}");
+    // Without the link back the port is not paused, whatever the node asks for.
+    let mut network = ring(us(1));
+    network.failures = vec![Failure { links: vec![LinkId(1)], ..failure([0, 1], 500_000, None) }];
+    let released = play(&network, us(500_001));
+    assert!(released.replications[0].deadlock.is_empty(), "{:?}", released.replications[0].deadlock);
 }
 
 #[test]

@@ -200,8 +200,8 @@ impl<'a> Connections<'a> {
     fn follow(&mut self, now: u64, number: usize, plane: &mut DataPlane) {
         let places = self.places[number];
         let sending = &self.sending[places.sending as usize];
-        let next = self.receiving[places.receiving as usize].end.next();
-        self.workloads.follow(now, (number - self.first_pooled, sending.flow), (&sending.end, next), plane);
+        let receiving = &self.receiving[places.receiving as usize].end;
+        self.workloads.follow(now, (number - self.first_pooled, sending.flow), (&sending.end, receiving), plane);
     }
 
     #[inline]
@@ -320,6 +320,9 @@ impl<'a> Connections<'a> {
             next = next.min(tcp.end.wake());
         }
         plane.agenda.set_source(flow, next);
+        if number >= self.first_pooled {
+            self.follow(now, number, plane);
+        }
     }
 
     pub(super) fn leave(&mut self, now: u64, number: usize, plane: &mut DataPlane) {

@@ -10,6 +10,7 @@ use crate::random::{Stream, spread_hash};
 use crate::route::slots::{Paths, Region};
 use crate::route::{BACK, Variant, reversed};
 use crate::statistics::WorkloadStatistics;
+use crate::tcp::receiving_end::ReceivingEnd;
 use crate::tcp::sending_end::SendingEnd;
 use crate::time::NEVER;
 use crate::workload::detours::Detours;
@@ -54,7 +55,7 @@ pub(super) enum Stage {
     Sending,
     /// The receiver has everything.
     Delivered,
-    /// The sender knows, and sends nothing more. The slot is free when nothing is under way.
+    /// The sender knows, and no end sends any more by itself. The slot is free when nothing is under way.
     Closed,
 }
 
@@ -190,15 +191,22 @@ impl<'a> Workloads<'a> {
         &self.network.workloads[self.present[slot].workload as usize].name
     }
 
-    /// Something has happened at a connection, whose receiving end expects `next`: it may be complete, or closed.
-    pub(super) fn follow(&mut self, now: u64, (slot, flow): (usize, usize), (end, next): (&SendingEnd, u64), plane: &mut DataPlane) {
+    /// Something has happened at the ends of a connection: it may be complete, or closed.
+    pub(super) fn follow(
+        &mut self,
+        now: u64,
+        (slot, flow): (usize, usize),
+        (end, receiving): (&SendingEnd, &ReceivingEnd),
+        plane: &mut DataPlane,
+    ) {
+        let next = receiving.next();
         let present = &mut self.present[slot];
         if present.stage == Stage::Sending && end.is_delivered(next) {
             present.stage = Stage::Delivered;
             self.complete(now, slot, plane);
         }
         let present = &mut self.present[slot];
-        if present.stage == Stage::Delivered && end.is_closed(next) {
+        if present.stage == Stage::Delivered && end.is_closed(next) && !receiving.owes_acknowledgement() {
             present.stage = Stage::Closed;
             plane.agenda.set_source(flow, NEVER);
             let flows = &mut plane.flows;

@@ -114,6 +114,11 @@ impl<'a> ReceivingEnd<'a> {
         self.receiver.on_timer(now)
     }
 
+    /// True if an acknowledgement is delayed.
+    pub(crate) fn owes_acknowledgement(&self) -> bool {
+        self.receiver.deadline() != NEVER
+    }
+
     /// The instant of the pending event, if it has to be earlier after a change.
     #[inline]
     pub(crate) fn reschedule(&mut self, now: u64) -> Option<u64> {

@@ -102,8 +102,7 @@ pub fn play_with_changes(network: &Network, changes: &[NetworkChange], milliseco
     (outcome, kept.0.into_inner().unwrap())
 }
 
-/// These connections as flows of a network, by name and by what they draw: how long each took until its last byte arrived, in seconds. The connections of a
-/// workload are in the order of their arrival.
+/// How long these connections take as flows of a network, until the last byte of each has arrived, in seconds.
 pub fn as_flows(
     network: &Network,
     changes: &[NetworkChange],
@@ -111,6 +110,12 @@ pub fn as_flows(
     seed: u64,
     connections: &[Completion],
 ) -> Vec<Option<f64>> {
+    let outcome = play_as_flows(network, changes, milliseconds, seed, connections);
+    outcome.flows.iter().map(|flow| flow.tcp.as_ref().unwrap().completions.mean()).collect()
+}
+
+/// The outcome with these connections as flows, by name and by what they draw. The connections of a workload are in the order of their arrival.
+pub fn play_as_flows(network: &Network, changes: &[NetworkChange], milliseconds: u64, seed: u64, connections: &[Completion]) -> Outcome {
     let mut flows = Network { workloads: Vec::new(), ..network.clone() };
     let graph = network.graph();
     let mut numbers = vec![0u64; network.workloads.len()];
@@ -147,6 +152,5 @@ pub fn as_flows(
     }
     flows.reroutes = reroutes(&flows, &routed);
     let experiment = Experiment { duration: Duration::from_milliseconds(milliseconds), seed, ..Experiment::default() };
-    let outcome = run_with_changes(&flows, changes, &experiment, &Control::default()).unwrap();
-    outcome.flows.iter().map(|flow| flow.tcp.as_ref().unwrap().completions.mean()).collect()
+    run_with_changes(&flows, changes, &experiment, &Control::default()).unwrap()
 }
