@@ -1,5 +1,6 @@
 //! The results of a sweep: one table with the parameters, means, intervals and differences to the first point; and a page with a plot per figure.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -212,29 +213,32 @@ pub fn sweep_columns(sweep: &SweepResult) -> Vec<Column<'_>> {
 fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
     let mut panels: Vec<Panel> = Vec::new();
     let (places, axis) = places(sweep);
-    let mut order: Vec<&SweepRow> = sweep.rows.iter().filter(|row| row.figures[metric].is_some()).collect();
-    order.sort_by(|a, b| {
-        let rank = |row: &SweepRow| sweep.shown.iter().position(|(name, _)| *name == row.name).unwrap_or(usize::MAX);
-        rank(a).cmp(&rank(b)).then(places[a.point - 1].total_cmp(&places[b.point - 1]))
-    });
-    for row in &sweep.rows {
-        if row.figures[metric].is_some() && !panels.iter().any(|panel| panel.name == row.run) {
+    let mut order: Vec<(usize, &SweepRow)> = Vec::new();
+    for row in sweep.rows.iter().filter(|row| row.figures[metric].is_some()) {
+        order.push((sweep.shown.iter().position(|(name, _)| *name == row.name).unwrap_or(usize::MAX), row));
+        if !panels.iter().any(|panel| panel.name == row.run) {
             panels.push(Panel::new(row.run.clone(), Vec::new()));
         }
     }
-    for row in order {
+    order.sort_by(|(a, row), (b, other)| a.cmp(b).then(places[row.point - 1].total_cmp(&places[other.point - 1])));
+    // By panel, the curves and their numbers.
+    let mut known: Vec<HashMap<String, usize>> = vec![HashMap::new(); panels.len()];
+    for (_, row) in order {
         let Some(figure) = row.figures[metric] else { continue };
-        let Some(panel) = panels.iter_mut().find(|panel| panel.name == row.run) else { continue };
+        let Some(panel) = panels.iter().position(|panel| panel.name == row.run) else { continue };
         let group = &sweep.curves[row.point - 1];
         let name = if group.is_empty() { row.name.clone() } else { format!("{}, {group}", row.name) };
-        let curve = panel.curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
-            panel.curves.push(Curve::new(name));
-            panel.curves.len() - 1
-        });
-        panel.curves[curve].push(places[row.point - 1], figure.mean.mean);
+        let next = known[panel].len();
+        let curve = *known[panel].entry(name.clone()).or_insert(next);
+        let curves = &mut panels[panel].curves;
+        if curve == curves.len() && curve < CURVES_SHOWN {
+            curves.push(Curve::new(name));
+        }
+        if let Some(curve) = curves.get_mut(curve) {
+            curve.push(places[row.point - 1], figure.mean.mean);
+        }
     }
-    let left_out = panels.iter().map(|panel| panel.curves.len().saturating_sub(CURVES_SHOWN)).max().unwrap_or(0);
-    panels.iter_mut().for_each(|panel| panel.curves.truncate(CURVES_SHOWN));
+    let left_out = known.iter().map(|curves| curves.len().saturating_sub(CURVES_SHOWN)).max().unwrap_or(0);
     let words = METRIC_WORDS[metric];
     let title = capitalised(&format!("{words} over {}", axis.title));
     let chart = Chart::new(METRICS[metric], title, axis, Axis::linear(words).of(unit_of(METRICS[metric])), panels);
