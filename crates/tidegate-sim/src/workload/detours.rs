@@ -1,7 +1,7 @@
 //! The paths that connections of workloads take while routes avoid some links.
 //!
-//! A connection keeps those of its first paths that are left. If none is left it takes shortest paths over the other links, chosen as the first ones were; so its
-//! paths at any instant depend on its header and on the links that routes avoid then, and not on when it arrived.
+//! A connection keeps those of its first paths that are left. If none is left it takes shortest paths over the other links, chosen as the first ones were.
+//! So its paths depend on its header and on the links that routes avoid at the instant, and not on when it arrived.
 
 use super::Workload;
 use super::reach::Reach;
