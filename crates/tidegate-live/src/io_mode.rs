@@ -25,7 +25,7 @@ pub(crate) fn open(
 ) -> Opened {
     let of_workers = [0, 1].map(|from| {
         let (from, to, workers) = (&endpoints[from].shown, &endpoints[1 - from].shown, held[from].workers);
-        if workers > 1 { format!("; from {from} to {to} a group of {workers}, one per worker") } else { String::new() }
+        if workers > 1 { format!("; from {from} to {to} a group of {workers} sockets, one per worker") } else { String::new() }
     });
     let packet = |mode: String, warning| Opened { ends: Default::default(), mode: mode + &of_workers.concat(), warning };
     let obstacle = match options.io {

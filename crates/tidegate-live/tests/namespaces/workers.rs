@@ -45,7 +45,7 @@ fn bridge_of_two(topology: &Topology, io: Io, config: LiveConfig) -> Bridge<()> 
     let mode = bridge.control.modes().concat();
     match io {
         Io::Xdp => assert!(mode.contains("worker 2 receives by 1 and sends by 1"), "{mode}"),
-        _ => assert!(mode.contains("packet sockets; from tgb to tgc a group of 2, one per worker"), "{mode}"),
+        _ => assert!(mode.contains("packet sockets; from tgb to tgc a group of 2 sockets, one per worker"), "{mode}"),
     }
     bridge
 }
@@ -216,7 +216,7 @@ fn workers_without_a_queue_each_get_packet_sockets_and_a_reason() {
     let topology = Topology::new();
     let bridge = topology.bridge(of_two(through(Io::Xdp, between(shared(100_000_000, "drr", 6001, 6002)))));
     let mode = bridge.control.modes().concat();
-    assert!(mode.contains(": packet sockets; from tgb to tgc a group of 2, one per worker"), "{mode}");
+    assert!(mode.contains(": packet sockets; from tgb to tgc a group of 2 sockets, one per worker"), "{mode}");
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     let notices = bridge.finish().notices;
     let warning = notices.iter().find(|notice| notice.starts_with("warning: AF_XDP was asked for")).expect("a warning");
