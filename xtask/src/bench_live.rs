@@ -204,7 +204,7 @@ impl Place {
         for end in ["a", "m", "b"] {
             output(Command::new("ip").args(["netns", "add", &place.name(end)]))?;
         }
-        place.link()?;
+        place.link(1)?;
         Ok(place)
     }
 
@@ -212,12 +212,15 @@ impl Place {
         format!("{}-{end}", self.prefix)
     }
 
-    /// Creates both pairs of interfaces, in place of earlier ones.
-    fn link(&self) -> Result<(), Failure> {
+    /// Creates both pairs of interfaces with this number of queues, in place of earlier ones.
+    fn link(&self, queues: usize) -> Result<(), Failure> {
+        let queues = format!("numrxqueues {queues} numtxqueues {queues}");
         for (host, end, middle) in [("a", "ba", "bm"), ("b", "bb", "bn")] {
             let _ = Command::new("ip").args(["-n", &self.name(host), "link", "del", end]).stderr(Stdio::null()).status();
             let mut add = Command::new("ip");
-            add.args(["link", "add", end, "netns", &self.name(host), "type", "veth", "peer", "name", middle, "netns", &self.name("m")]);
+            let line =
+                format!("link add {end} {queues} netns {} type veth peer name {middle} {queues} netns {}", self.name(host), self.name("m"));
+            add.args(line.split(' '));
             output(&mut add)?;
             for (name, interface) in [(host, end), ("m", middle)] {
                 self.within(name, &format!("sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=1"))?;
@@ -242,12 +245,12 @@ impl Place {
 
     /// Starts a contestant.
     fn start(&self, contestant: Contestant) -> Result<Running<'_>, Failure> {
-        self.start_on(contestant, "1")
+        self.start_on(contestant, ("1", 1))
     }
 
-    /// The same with threads on these cores.
-    fn start_on(&self, contestant: Contestant, cores: &str) -> Result<Running<'_>, Failure> {
-        self.link()?;
+    /// The same with threads on these cores, and interfaces of this number of queues.
+    fn start_on(&self, contestant: Contestant, (cores, queues): (&str, usize)) -> Result<Running<'_>, Failure> {
+        self.link(queues)?;
         let line = match contestant {
             Contestant::Bridge { htb } => {
                 for line in [
@@ -312,7 +315,7 @@ impl Place {
 
     /// Nanoseconds per frame of a sender whose frames are dropped at once.
     fn sender_alone(&self, length: u32, seconds: f64) -> Result<f64, Failure> {
-        self.link()?;
+        self.link(1)?;
         let mut none = Running { place: self, child: None };
         let trial = self.trial(&mut none, length, 0.0, seconds)?;
         Ok(trial.sender as f64 / trial.sent.max(1) as f64)

@@ -24,6 +24,9 @@ const PORTS: [u16; 2] = [5001, 5002];
 /// The source ports that are tried for each class.
 const TRIED: std::ops::Range<u16> = 4000..4032;
 
+/// The kinds of sockets that are measured.
+const SOCKETS: [&str; 2] = ["packet", "xdp"];
+
 /// More frames per second than a core can send and carry.
 const MOST: f64 = 1e6;
 
@@ -35,27 +38,34 @@ impl Place {
             "each feeding itself", "one worker", "two", "ratio"
         );
         for &length in lengths {
-            let mut rates = [Vec::new(), Vec::new()];
+            // By kind of sockets, and number of workers.
+            let mut rates: [[Vec<f64>; 2]; 2] = Default::default();
             for _ in 0..rounds {
-                for (workers, rates) in (1..).zip(&mut rates) {
-                    rates.push(self.rate_of_workers(workers, length, seconds)?);
+                for (io, rates) in SOCKETS.into_iter().zip(&mut rates) {
+                    for (workers, rates) in (1..).zip(rates) {
+                        rates.push(self.rate_of_workers((io, workers), length, seconds)?);
+                    }
                 }
             }
-            let [one, two] = rates.map(|mut rates| {
-                rates.sort_by(f64::total_cmp);
-                rates[rates.len() / 2]
-            });
-            println!("{:<24}{:>12.0}{:>12.0}{:>10.2}", format!("{length} bytes"), one / 1e3, two / 1e3, two / one);
+            for (io, rates) in SOCKETS.into_iter().zip(rates) {
+                let [one, two] = rates.map(|mut rates| {
+                    rates.sort_by(f64::total_cmp);
+                    rates[rates.len() / 2]
+                });
+                println!("{:<24}{:>12.0}{:>12.0}{:>10.2}", format!("{length} bytes, {io}"), one / 1e3, two / 1e3, two / one);
+            }
         }
         Ok(())
     }
 
     /// The most frames per second that this many workers carry without loss, each as many as the others, found by halves.
-    fn rate_of_workers(&self, workers: usize, length: u32, seconds: f64) -> Result<f64, Failure> {
+    fn rate_of_workers(&self, (io, workers): (&'static str, usize), length: u32, seconds: f64) -> Result<f64, Failure> {
         let policy = POLICY.replace("scheduler", &format!("workers = {workers}\nscheduler"));
         fs::write(&self.policy, policy).map_err(Failure::cannot("write", &self.policy))?;
         let cores = ["0", "0,1"][workers - 1];
-        let running = self.start_on(Contestant::Ours("--io packet"), cores)?;
+        let options = if io == "xdp" { "--io xdp" } else { "--io packet" };
+        // A queue for each worker.
+        let running = self.start_on(Contestant::Ours(options), (cores, workers))?;
         let sources = (0..workers).map(|worker| self.source(&running, workers, worker)).collect::<Result<Vec<u16>, _>>()?;
         let (mut low, mut high) = (0.0, MOST);
         for _ in 0..HALVINGS + 2 {
