@@ -146,9 +146,9 @@ proptest! {
     }
 }
 
-/// An opening packet comes late while an acknowledgement is delayed: the answer tells the sender that all has arrived before the delay is over.
+/// Packets that open connections come late and twice.
 #[test]
-fn an_acknowledgement_that_is_delayed_keeps_its_connection() {
+fn ports_see_the_same_packets_as_with_flows() {
     let mut network = star(&[100_000_000; 2], 1);
     network.links[3].impairment.disturbance = Disturbance::new(400_000_000, Duration::from_milliseconds(5), 400_000_000, 9);
     let pattern = Pattern::Listed(vec![(NodeId(0), NodeId(1))]);
