@@ -138,7 +138,7 @@ impl Exchange {
                 sum += below.supply;
                 competing += if below.is_bounded { 0 } else { u128::from(below.weight) };
             }
-            // What corrections take from some and give to nobody goes to all that compete, by weight.
+            // What corrections take from some, and give to no other, goes to all that compete, by weight.
             let left = supply.saturating_sub(sum);
             let more = |weight: u64| left * u128::from(weight) / competing.max(1);
             for place in &mut self.places[number * self.workers..][..self.workers] {

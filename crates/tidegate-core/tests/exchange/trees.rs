@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-/// Each member differs by at most one part in so many, and by 20 packets that fall on either side of an end.
+/// Each member differs by at most one part in `parts`, and by 20 packets that fall on either side of an end.
 fn judge_shares((rate, nodes, leaves): (u64, &[Node], &[Leaf]), workers: usize, parts: u64) -> Result<(), TestCaseError> {
     let member = |&(node, worker, weight, cap): &Leaf| {
         let member = below(node, member(worker % workers, weight, Standing));
