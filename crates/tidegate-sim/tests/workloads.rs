@@ -150,7 +150,9 @@ proptest! {
 #[test]
 fn ports_see_the_same_packets_as_with_flows() {
     let mut network = star(&[100_000_000; 2], 1);
-    network.links[3].impairment.disturbance = Disturbance::new(400_000_000, Duration::from_milliseconds(5), 400_000_000, 9);
+    for link in [2, 3] {
+        network.links[link].impairment.disturbance = Disturbance::new(400_000_000, Duration::from_milliseconds(5), 400_000_000, 9);
+    }
     let pattern = Pattern::Listed(vec![(NodeId(0), NodeId(1))]);
     let mut single = workload("single", pattern, Rhythm::Period(Duration::from_milliseconds(100)), Sizes::fixed(1_000));
     single.tcp = Tcp { application: transfers(1, Some(120)), ..tcp() };
