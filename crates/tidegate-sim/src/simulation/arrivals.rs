@@ -3,7 +3,7 @@
 use super::connections::{Connections, ReceivingFlow, SendingFlow};
 use super::data_plane::DataPlane;
 use super::starts::Starts;
-use super::workloads::{Present, Round, Stage, connection_name, set};
+use super::workloads::{Present, Round, Stage, set};
 use crate::id::NodeId;
 use crate::random::Stream;
 use crate::tcp::receiving_end::ReceivingEnd;
@@ -95,14 +95,15 @@ impl<'a> Connections<'a> {
         }
         let first = [false, true].map(|is_back| workloads.first(slot, is_back));
         workloads.present[slot].ideal = completion_time(&workload.tcp, network, &first, bytes);
-        let (hash, before) = workloads.spread(slot);
+        let name = workloads.connection_name(slot);
+        let (hash, before) = (workloads.spread_hash(&name), workloads.packets_before(slot));
         let [first_ahead, first_back] = first;
         let ahead = workloads.starts(slot, (flow, connection), false, first_ahead, &mut flows.routes);
         let back = workloads.starts(slot, (flow, connection), true, first_back, &mut flows.routes);
         if now >= workloads.warm_up && (ahead.is_empty() || back.is_empty()) {
             workloads.all[index].statistics.without_path += 1;
         }
-        let stream = Stream::new(workloads.seed, workloads.replication, &connection_name(&workload.name, number));
+        let stream = Stream::new(workloads.seed, workloads.replication, &name);
         let (flow, connection) = (flow as usize, connection as usize);
         let sending = SendingEnd::of_size(&workload.tcp, stream, now, bytes);
         let sending = SendingFlow::of_workload(sending, flow, connection, Starts::new(&ahead, hash, before[0]));
@@ -111,13 +112,15 @@ impl<'a> Connections<'a> {
         self.put(connection, sending, receiving);
         self.wake(now, flow, plane);
     }
+
     /// Routes avoid these links from now on: connections that are there take the paths that are left, or return to their first ones.
     pub(super) fn avoid(&mut self, links: &'a [bool], plane: &mut DataPlane) {
         self.workloads.avoid(links);
         let flows = &mut plane.flows;
         for slot in (0..self.workloads.present.len()).filter(|&slot| !flows.pool.is_free(slot)) {
             let numbers = (flows.pool.first_flow + slot as u32, flows.pool.first_connection + slot as u32);
-            let (hash, before) = self.workloads.spread(slot);
+            let hash = self.workloads.spread_hash(&self.workloads.connection_name(slot));
+            let before = self.workloads.packets_before(slot);
             for is_back in [false, true] {
                 let first = self.workloads.first(slot, is_back);
                 let starts = self.workloads.starts(slot, numbers, is_back, first, &mut flows.routes);

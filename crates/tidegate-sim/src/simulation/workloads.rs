@@ -179,11 +179,20 @@ impl<'a> Workloads<'a> {
         }
     }
 
-    /// By what packets of the connection of a slot choose among several paths, and the packets of the slot before it: of data, and of what comes back.
-    pub(super) fn spread(&self, slot: usize) -> (u64, [u64; 2]) {
-        let Present { workload, number, emitted_before, answers_before, .. } = &self.present[slot];
-        let name = connection_name(&self.network.workloads[*workload as usize].name, *number);
-        (spread_hash(self.seed, self.replication, &name), [emitted_before.packets, *answers_before])
+    /// The name of the connection of a slot, after which its random streams are named.
+    pub(super) fn connection_name(&self, slot: usize) -> String {
+        format!("workload {} {}", self.name_of(slot), self.present[slot].number)
+    }
+
+    /// By what packets of the connection of this name choose among several paths.
+    pub(super) fn spread_hash(&self, name: &str) -> u64 {
+        spread_hash(self.seed, self.replication, name)
+    }
+
+    /// The packets of a slot before its connection: of data, and of what comes back.
+    pub(super) fn packets_before(&self, slot: usize) -> [u64; 2] {
+        let Present { emitted_before, answers_before, .. } = &self.present[slot];
+        [emitted_before.packets, *answers_before]
     }
 
     /// The name of the workload whose connection a slot has.
@@ -263,11 +272,6 @@ impl<'a> Workloads<'a> {
         }
         self.all.into_iter().map(|state| state.statistics).collect()
     }
-}
-
-/// The name of a workload's connection, after which its random streams are named.
-pub(super) fn connection_name(workload: &str, number: u64) -> String {
-    format!("workload {workload} {number}")
 }
 
 /// Sets the next arrival of a workload, if it comes before the workload stops.

@@ -1,6 +1,6 @@
 //! The classes that packets of a workload's connections may have at each port, whatever their hosts and ports are, and where they may wait.
 
-use super::reach::Reach;
+use super::reach::{Reach, weights};
 use crate::id::{LinkId, NodeId};
 use crate::network::Network;
 use crate::route::reversed;
@@ -36,7 +36,9 @@ pub(crate) fn waiting(network: &Network, reach: &Reach) -> BTreeSet<(Place, Opti
             let header = if is_back { reversed(&workload.header) } else { workload.header };
             // By link, the links before it, or none.
             let mut before: BTreeMap<LinkId, BTreeSet<Option<LinkId>>> = BTreeMap::new();
-            Reach::each_end(workload, is_back, |from, to, _| behind(network, reach, (from, to), &mut before));
+            for (from, to, _) in weights(workload, is_back) {
+                behind(network, reach, (&from, to), &mut before);
+            }
             let classes = |link: LinkId| possible(&network.links[link.0].port.classifier, &header);
             for (&link, links_before) in &before {
                 for class in classes(link) {

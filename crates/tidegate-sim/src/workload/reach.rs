@@ -85,11 +85,6 @@ impl Reach {
         self.toward[to.0].as_ref().map_or_else(Vec::new, |next_hops| next_hops.choices(&self.graph, from, choice))
     }
 
-    /// Calls `visit` for each end of connections with the nodes where they start, each with the mean number of connections; of acknowledgements if `is_back`.
-    pub(crate) fn each_end(workload: &Workload, is_back: bool, mut visit: impl FnMut(&[NodeId], NodeId, f64)) {
-        weights(workload, is_back).into_iter().for_each(|(from, to, weight)| visit(&from, to, weight));
-    }
-
     /// The next hops toward a node, if a workload sends there.
     pub(crate) fn toward(&self, to: NodeId) -> Option<&NextHops> {
         self.toward[to.0].as_ref()
@@ -166,7 +161,7 @@ fn wire_bytes(workload: &Workload, overhead: tidegate_core::units::Overhead, byt
 }
 
 /// The connections of an arrival by their end: the nodes where they start, the end, and the mean number from each; of acknowledgements if `is_back`.
-fn weights(workload: &Workload, is_back: bool) -> Vec<(Vec<NodeId>, NodeId, f64)> {
+pub(crate) fn weights(workload: &Workload, is_back: bool) -> Vec<(Vec<NodeId>, NodeId, f64)> {
     let grid = |from: &[NodeId], to: &[NodeId], weight: &dyn Fn(NodeId) -> f64| -> Vec<(Vec<NodeId>, NodeId, f64)> {
         if is_back {
             // What depends on the receiver goes with the start here.
