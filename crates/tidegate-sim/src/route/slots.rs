@@ -11,6 +11,7 @@ use crate::pause::Holders;
 use std::collections::HashMap;
 use tidegate_core::classifier::{Classifier, FlowKey, Header};
 use tidegate_core::packet::{Colour, Ecn, Flow};
+use tidegate_core::prefetch::prefetch_in;
 
 /// The shared paths, and those of slots.
 #[derive(Clone)]
@@ -50,6 +51,13 @@ impl<'a> Paths<'a> {
             Some(hop) => *hop,
             None => self.hops[cursor as usize - self.fixed.hops.len()],
         }
+    }
+
+    /// Prefetches a hop of the network's flows, and the one behind it.
+    #[inline]
+    pub(crate) fn prefetch(&self, cursor: u32) {
+        prefetch_in(&self.fixed.hops, cursor as usize);
+        prefetch_in(&self.fixed.hops, cursor as usize + 1);
     }
 
     /// As [`Routes::queue`].

@@ -22,6 +22,7 @@ use crate::time::NEVER;
 use crate::trace::Step;
 use tidegate_core::packet::{Colour, Ecn, Flow, Packet};
 use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
+use tidegate_core::prefetch::{prefetch, prefetch_second_line};
 use tidegate_core::units::Time;
 use tidegate_link::{Disturbed, LossStream};
 
@@ -69,11 +70,10 @@ impl<'a> DataPlane<'a> {
             None => (list, &mut self.links[list].flying),
             Some(late) => (self.late_links[late].0 as usize, &mut self.late_links[late].1),
         };
-        let Some((in_flight, next)) = self.flights.pop(flying) else {
-            self.agenda.set_link_end(list, NEVER);
-            return None;
-        };
-        self.agenda.set_link_end(list, next.map_or(NEVER, InFlight::arrives));
+        let popped = self.flights.pop(flying);
+        let next = *flying;
+        self.agenda.set_link_end(list, self.next_landing(next));
+        let Some(in_flight) = popped else { return None };
         let packet = in_flight.packet();
         let hop = self.hop(packet.meta.cursor);
         if hop.comes_as_cells {
@@ -90,6 +90,21 @@ impl<'a> DataPlane<'a> {
             self.arrive(now, packet);
         }
         None
+    }
+
+    /// When the first packet of a list lands. What its landing and that of the second one read is prefetched.
+    #[inline]
+    fn next_landing(&self, flying: Flying) -> u64 {
+        let Some((first, second)) = self.flights.next_two(flying) else { return NEVER };
+        let routes = &self.flows.routes;
+        if let Some(second) = second {
+            routes.prefetch(second.cursor());
+        }
+        if let Some(link) = self.links.get(routes.hop(first.cursor()).link as usize) {
+            prefetch(link);
+            prefetch_second_line(link);
+        }
+        first.arrives()
     }
 
     /// A packet reaches the port of its hop.

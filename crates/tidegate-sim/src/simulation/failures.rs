@@ -47,7 +47,7 @@ impl DataPlane<'_> {
     }
 
     fn lose_flying(&mut self, now: u64, link: usize, list: usize, flying: &mut Flying, failure: usize) {
-        while let Some((in_flight, _)) = self.flights.pop(flying) {
+        while let Some(in_flight) = self.flights.pop(flying) {
             let packet = in_flight.packet();
             let InTransit { meta, length, .. } = packet;
             if self.flows.tracing.is_some() {

@@ -1,5 +1,7 @@
 //! The packets on all links: one list per link, all in one pool, so that packets in flight share a cache whatever the number of links.
 
+use tidegate_core::prefetch::prefetch_in;
+
 /// The place of no packet.
 const NONE: u32 = u32::MAX;
 /// In place of the first packet of a link that ends in another part of the network: `last` is the number of the part, which has the packets.
@@ -85,16 +87,27 @@ impl<T: Copy> Flights<T> {
         flying.last = at;
     }
 
-    /// Takes the first from a link; returns it and the next one there.
+    /// Takes the first from a link.
     #[inline]
-    pub(super) fn pop(&mut self, flying: &mut Flying) -> Option<(T, Option<&T>)> {
+    pub(super) fn pop(&mut self, flying: &mut Flying) -> Option<T> {
         let at = flying.first;
         let slot = self.slots.get_mut(at as usize)?;
         let (item, next) = (slot.item, slot.next);
         slot.next = self.free;
         self.free = at;
         flying.first = next;
-        Some((item, self.slots.get(next as usize).map(|slot| &slot.item)))
+        Some(item)
+    }
+
+    /// The first two on a link. Prefetches the third: in a large network hundreds of events come before it is read.
+    #[inline]
+    pub(super) fn next_two(&self, flying: Flying) -> Option<(&T, Option<&T>)> {
+        let first = self.slots.get(flying.first as usize)?;
+        let second = self.slots.get(first.next as usize);
+        if let Some(second) = second {
+            prefetch_in(&self.slots, second.next as usize);
+        }
+        Some((&first.item, second.map(|slot| &slot.item)))
     }
 
     pub(super) fn on(&self, flying: Flying) -> impl Iterator<Item = &T> {

@@ -146,6 +146,12 @@ impl InFlight {
         self.arrives
     }
 
+    /// Where it is on its path.
+    #[inline]
+    pub(super) fn cursor(&self) -> u32 {
+        self.meta.cursor
+    }
+
     #[inline]
     pub(super) fn packet(&self) -> InTransit {
         let colour = match self.length_and_colour >> LENGTH_BITS {

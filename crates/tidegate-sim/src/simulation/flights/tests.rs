@@ -16,14 +16,13 @@ proptest! {
                 flights.push(&mut flying[link], number);
                 model[link].push_back(number);
             } else {
-                let popped = flights.pop(&mut flying[link]).map(|(item, next)| (item, next.copied()));
-                let expected = model[link].pop_front();
-                prop_assert_eq!(popped, expected.map(|item| (item, model[link].front().copied())));
+                prop_assert_eq!(flights.pop(&mut flying[link]), model[link].pop_front());
             }
             most = most.max(model.iter().map(VecDeque::len).sum());
             for (flying, model) in flying.iter().zip(&model) {
                 prop_assert_eq!(flying.is_empty(), model.is_empty());
                 prop_assert!(flights.on(*flying).eq(model));
+                prop_assert_eq!(flights.next_two(*flying), model.front().map(|first| (first, model.get(1))));
             }
         }
         prop_assert_eq!(flights.slots.len(), most);
