@@ -161,6 +161,10 @@ fn report_of(
     cancel: Option<&AtomicBool>,
     files: Files<'_>,
 ) -> Result<Report, Failure> {
+    let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
+    if let Some(threads) = threads.filter(|threads| threads.get() > processors) {
+        crate::log::line(&format!("note: --threads {threads}: this machine runs {processors} at once, so more make no run faster"));
+    }
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
     report.notes.extend(scenario.capture_notes());

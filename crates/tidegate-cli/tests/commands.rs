@@ -199,6 +199,10 @@ fn the_number_of_threads_changes_no_byte_and_what_keeps_a_run_on_one_is_said() {
     assert_eq!((one.status.code(), two.status.code()), (Some(0), Some(0)), "{}", text(&two.stderr));
     assert!(one.stdout == two.stdout);
     assert!(!text(&two.stderr).contains("warning: --threads"), "{}", text(&two.stderr));
+    let many = with("64");
+    assert!(one.stdout == many.stdout, "{}", text(&many.stderr));
+    let are_too_many = std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 64);
+    assert_eq!(text(&many.stderr).contains("note: --threads 64: this machine runs "), are_too_many, "{}", text(&many.stderr));
     let undivided = tidegate(&["run", "scenarios/changing-policy.toml", "--replications", "1", "--threads", "2"]);
     assert!(text(&undivided.stderr).contains("warning: --threads: one thread simulates each replication"), "{}", text(&undivided.stderr));
 }
