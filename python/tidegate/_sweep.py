@@ -295,6 +295,8 @@ _WORDS = {
     "goodput_bps": "goodput",
     "occupancy_mean_bytes": "mean occupancy",
     "occupancy_max_bytes": "largest occupancy",
+    "paused_s": "time paused",
+    "pauses": "pauses",
     "completion_mean_s": "mean completion time",
     "completion_p99_s": "99 % completion time",
     "slowdown_mean": "mean slowdown",

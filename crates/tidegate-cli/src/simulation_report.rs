@@ -14,8 +14,8 @@ use tidegate_report::{
 use tidegate_scenario::units::{print_duration, print_rate, print_size};
 use tidegate_sim::statistics::outcome::{CallOutcome, ClassOutcome, PauseOutcome};
 use tidegate_sim::statistics::{
-    DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, SizeOutcome, TaggedOutcome, TcpOutcome, WorkloadOutcome,
-    WorkloadStatistics,
+    DelayOutcome, Dropped, FlowStatistics, PauseStatistics, PortStatistics, QUANTILES, SizeOutcome, TaggedOutcome, TcpOutcome,
+    WorkloadOutcome, WorkloadStatistics,
 };
 use tidegate_sim::{FailureOutcome, FailureStatistics, FlowOutcome, Outcome, PortOutcome};
 use tidegate_statistics::Histogram;
@@ -137,8 +137,15 @@ fn port_row(replication: u32, name: &str, port: &PortStatistics, span: f64) -> R
         throughput_bps: port.sent.bytes as f64 * 8.0 / span,
         loss: (port.offered.packets > 0).then(|| dropped.packets as f64 / port.offered.packets as f64),
         port: Some((port.utilisation, port.occupancy_mean_bytes, port.occupancy_max_bytes)),
+        pauses: pauses_of(&port.pauses),
         ..ReplicationRow::default()
     }
+}
+
+/// How long all classes of a port were paused, in seconds, and how often; `None` if none can be.
+fn pauses_of(classes: &[PauseStatistics]) -> Option<(f64, u64)> {
+    let sum = |figure: fn(&PauseStatistics) -> u64| classes.iter().map(figure).sum::<u64>();
+    (!classes.is_empty()).then(|| (sum(|class| class.time) as f64 / 1e12, sum(|class| class.pauses)))
 }
 
 fn workload_row(replication: u32, name: &str, workload: &WorkloadStatistics, span: f64) -> ReplicationRow {

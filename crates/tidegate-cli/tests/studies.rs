@@ -91,6 +91,60 @@ fn what_cannot_be_compared_is_refused() {
     assert!(expect(2, folder.path(), &["compare", "a", "nowhere"]).contains("nowhere: cannot be read"));
 }
 
+/// A switch with a slow line pauses the fast one before it. The table of the sweep has what a run of each point measures.
+#[test]
+fn a_sweep_has_the_pauses_of_ports_that_can_be_paused() {
+    let text = r#"
+[simulation]
+duration = "200 ms"
+warm_up = "20 ms"
+replications = 2
+[policy.line]
+rate = "10 Mbit/s"
+scheduler = "fifo"
+buffer = { manager = "tail-drop", limit = "200 kB" }
+[[link]]
+name = "in"
+from = "here"
+to = "switch"
+policy = "line"
+duplex = true
+delay = "10 us"
+pause = { above = "6 kB", below = "3 kB" }
+[[link]]
+name = "out"
+from = "switch"
+to = "there"
+policy = "line"
+rate = "4 Mbit/s"
+[[flow]]
+name = "data"
+from = "here"
+to = "there"
+source = { kind = "poisson", rate = "5 Mbit/s", packet = "1000 B" }
+[sweep]
+axis = ["link.out.rate = 4 Mbit/s, 9 Mbit/s"]
+"#;
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pause.toml"), text).unwrap();
+    let json = |arguments: &[&str]| serde_json::from_str::<serde_json::Value>(&expect(0, folder.path(), arguments)).unwrap();
+    let swept = json(&["sweep", "pause.toml", "--out", "s", "--show", "in.paused_s", "--json"]);
+    let mean = |point: u64, name: &str, metric: &str| {
+        let rows = swept["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["point"] == point && row["name"] == name).unwrap()[metric]["mean"]["mean"].as_f64()
+    };
+    for (point, rate) in [(1, "4 Mbit/s"), (2, "9 Mbit/s")] {
+        let run = json(&["run", "pause.toml", "--set", &format!("link.out.rate={rate}"), "--json"]);
+        let ports = run["runs"][0]["ports"].as_array().unwrap();
+        let pause = &ports.iter().find(|port| port["name"] == "in").unwrap()["classes"][0]["pause"];
+        let (paused, pauses) = (mean(point, "in", "paused_s").unwrap(), mean(point, "in", "pauses").unwrap());
+        assert!((paused - pause["share"].as_f64().unwrap() * 0.18).abs() < 1e-9, "{paused} {pause}");
+        assert_eq!(2.0 * pauses, pause["count"].as_f64().unwrap());
+        assert_eq!([mean(point, "out", "pauses"), mean(point, "data", "paused_s")], [None, None]);
+    }
+    assert!(mean(1, "in", "paused_s").unwrap() > 0.01 && mean(2, "in", "pauses") == Some(0.0), "{swept}");
+}
+
 const AXES: [&str; 2] = ["--axis", "policy.line.rate=1 Mbit/s,2 Mbit/s,4 Mbit/s"];
 
 /// The arguments of a sweep over three rates into the folder `s`.

@@ -113,8 +113,8 @@ mod tests {
         report.seed = Some(7);
         let flow =
             ReplicationRow { replication: 3, name: "voice".into(), throughput_bps: 5.0, loss: Some(0.25), ..ReplicationRow::default() };
-        let port =
-            ReplicationRow { replication: 3, scope: RowScope::Port, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
+        let (of_port, pauses) = (Some((0.5, 7.0, 9)), Some((0.25, 3)));
+        let port = ReplicationRow { scope: RowScope::Port, name: "uplink".into(), port: of_port, pauses, ..flow.clone() };
         let delayed = ReplicationRow { delay_s: Some([1.0, 2.0, 3.0, 4.0, 5.0]), ..flow.clone() };
         report.runs[0].replications = vec![delayed.clone(), port.clone()];
         report.runs[1].replications = vec![flow];
@@ -127,6 +127,8 @@ mod tests {
         assert_eq!((rows[0].point, rows[0].replication, rows[0].seed), (4, 3, 7));
         assert_eq!(rows[0].figures, delayed.figures());
         assert_eq!((rows[1].scope.as_str(), rows[1].figures), ("port", port.figures()));
+        let figure = |row: &Measurement, name| row.figures[METRICS.iter().position(|metric| *metric == name).unwrap()];
+        assert_eq!((figure(&rows[1], "paused_s"), figure(&rows[1], "pauses"), figure(&rows[0], "pauses")), (Some(0.25), Some(3.0), None));
         assert_eq!(rows[2].run, report.runs[1].name);
         let names: Vec<String> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -3,7 +3,7 @@
 use crate::model::ReplicationRow;
 
 /// The names of the figures, in the order of their columns; the unit is in the name.
-pub const METRICS: [&str; 20] = [
+pub const METRICS: [&str; 22] = [
     "throughput_bps",
     "loss",
     "delay_mean_s",
@@ -20,6 +20,8 @@ pub const METRICS: [&str; 20] = [
     "utilisation",
     "occupancy_mean_bytes",
     "occupancy_max_bytes",
+    "paused_s",
+    "pauses",
     "completion_mean_s",
     "completion_p99_s",
     "slowdown_mean",
@@ -44,6 +46,8 @@ pub(crate) const METRIC_WORDS: [&str; METRICS.len()] = [
     "utilisation",
     "mean occupancy",
     "largest occupancy",
+    "time paused",
+    "pauses",
     "mean completion time",
     "99 % completion time",
     "mean slowdown",
@@ -84,6 +88,8 @@ impl ReplicationRow {
             self.port.map(|port| port.0),
             self.port.map(|port| port.1),
             self.port.map(|port| port.2 as f64),
+            self.pauses.map(|pauses| pauses.0),
+            self.pauses.map(|pauses| pauses.1 as f64),
             completion(0),
             completion(1),
             completion(2),

@@ -270,6 +270,8 @@ pub struct ReplicationRow {
     pub segments: Option<[u64; 4]>,
     /// For a port: the share of the time in which the line was busy, and mean and greatest number of queued bytes.
     pub port: Option<(f64, f64, u64)>,
+    /// For a port that the far end of its link can pause: how long it did, in seconds, and how often; sums over the classes.
+    pub pauses: Option<(f64, u64)>,
     /// For a workload: completion times in seconds, the mean and 99 %, and slowdowns likewise; `None` if no connection was complete.
     pub completions: Option<[f64; 4]>,
 }
