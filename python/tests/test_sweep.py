@@ -91,6 +91,13 @@ def test_curves_have_intervals_and_units(queue: Path, tmp_path: Path) -> None:
         results.plot("data.loss", where={"policy.line.rate": "3 Mbit/s"})
 
 
+def test_one_replication_has_no_interval(queue: Path, tmp_path: Path) -> None:
+    for replications, drawn in [(1, 0), (2, 2)]:
+        results = tidegate.sweep(queue, AXES, out=tmp_path / str(replications), replications=replications)
+        _, _, (bars,) = results.plot("data.delay_p99_s").containers[0]
+        assert sum(len(bar) == 2 for bar in bars.get_segments()) == drawn
+
+
 def test_what_cannot_be_swept_is_refused_and_crosses_processes(queue: Path, tmp_path: Path) -> None:
     out = tmp_path / "a"
     with pytest.raises(tidegate.ScenarioError, match="no --axis"):

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from math import nan
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,7 +76,7 @@ class SweepResults:
         run: str | None = None,
         axes: Any = None,
     ) -> Any:
-        """Draw the means of a figure and their 95 % intervals with matplotlib; return the Axes.
+        """Draw the means of a figure, with their 95 % intervals where there are several replications, with matplotlib; return the Axes.
 
         `figure` is NAME.METRIC, such as `"voice.delay_p99_s"`; `x` the key of the horizontal axis, without it the first. `where` keeps the
         points with these values of other keys, as text of the sweep or as numbers. Each combination of the values of the remaining axes, and of
@@ -99,7 +100,7 @@ class SweepResults:
             axes.errorbar(
                 [place / x_scale for place in across],
                 [mean / y_scale for mean in up],
-                yerr=[(width or 0.0) / y_scale for width in widths],
+                yerr=[nan if width is None else width / y_scale for width in widths],
                 marker="o",
                 markersize=3,
                 linewidth=1,

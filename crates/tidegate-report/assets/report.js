@@ -112,8 +112,11 @@
     const axis = (described, curves, coordinate, ticks) => {
       const { title, logarithmic } = described;
       const units = UNITS[described.unit] || COUNT;
-      const [least, most] = extent(curves, coordinate, (value) => !logarithmic || value > 0) || [1, 1];
-      const [vertical, high] = [coordinate === "y", most || 1];
+      const accept = (value) => !logarithmic || value > 0;
+      const [least, most] = extent(curves, coordinate, accept) || [1, 1];
+      const vertical = coordinate === "y";
+      const ends = curves.filter((curve) => vertical && curve.half_widths).map((curve) => ({ y: intervals(curve).map(([, , end]) => end) }));
+      const high = Math.max(most, (extent(ends, "y", accept) || [most, most])[1]) || 1;
       // A vertical axis begins at nothing, or at a power of ten if it has several; a horizontal one where that is far from its values begins at the first.
       const decade = vertical && high > 20 * least ? 10 ** Math.floor(Math.log10(least) + 1e-9) : least;
       const low = vertical || least < 0.2 * high ? Math.min(0, least) : least;
@@ -168,10 +171,18 @@
     return low;
   }
 
-  function nearestValue(curve, time) {
+  function nearest(curve, time) {
     const after = Math.min(upTo(curve.x, time), curve.x.length - 1);
     const before = Math.max(after - 1, 0);
-    return time - curve.x[before] <= curve.x[after] - time ? curve.y[before] : curve.y[after];
+    return time - curve.x[before] <= curve.x[after] - time ? before : after;
+  }
+
+  const nearestValue = (curve, time) => curve.y[nearest(curve, time)];
+
+  // The intervals of a curve: place, start and end of each.
+  function intervals({ x, y, half_widths }) {
+    const all = (half_widths || []).map((width, index) => [x[index], y[index] - width, y[index] + width, width]);
+    return all.filter(([, , , width]) => width !== null);
   }
 
   function tailAt(curve, delay) {
@@ -230,6 +241,12 @@
       if (hidden.has(curve.entry)) continue;
       const { slot } = chart.legend[curve.entry];
       attach(svg, "path", { d: path(chart, curve, x, y), class: "curve", stroke: colour(slot), "stroke-dasharray": dash(slot) });
+      const bars = intervals(curve).map(([place, start, end]) => {
+        // What lies below the axis is not drawn.
+        const [left, low, high] = [round(x(place) - 3), y(Math.max(start, axes.y.low)), y(Math.max(end, axes.y.low))];
+        return `M${left} ${low}h6M${x(place)} ${low}V${high}M${left} ${high}h6`;
+      });
+      if (bars.length) attach(svg, "path", { d: bars.join(""), class: "interval", stroke: colour(slot) });
       points += curve.x.length;
     }
     panel.cursor = attach(svg, "g", {});
@@ -248,7 +265,7 @@
       attach(panel.cursor, "line", { x1: x(at), x2: x(at), y1: area.top, y2: area.bottom, class: "cross" });
       const rows = panel.curves
         .filter((curve) => !hidden.has(curve.entry))
-        .map((curve) => ({ ...chart.legend[curve.entry], value: axes.valueAt(curve, at) }));
+        .map((curve) => ({ ...chart.legend[curve.entry], value: axes.valueAt(curve, at), width: curve.half_widths?.[nearest(curve, at)] ?? null }));
       panel.tip.replaceChildren();
       attach(panel.tip, "div", {}, axes.header(at));
       const body = attach(attach(panel.tip, "table"), "tbody");
@@ -258,7 +275,7 @@
         const name = attach(line, "th", { scope: "row" });
         attach(name, "span", { class: "swatch", style: `background:${colour(row.slot)}` });
         name.append(row.name);
-        attach(line, "td", {}, axes.value(row.value));
+        attach(line, "td", {}, row.width === null ? axes.value(row.value) : `${axes.value(row.value)} ± ${axes.value(row.width)}`);
       }
       const scale = panel.svg.clientWidth / width;
       const left = x(at) * scale + 12;

@@ -252,7 +252,7 @@ impl CapacityReport {
         let several = self.loads.iter().any(|load| load.flows.len() > 1);
         let tail = |name: &str, flow: &FlowLoad| {
             let (x, y) = &flow.tail;
-            Curve { name: name.to_owned(), x: x.iter().map(|seconds| seconds * 1e6).collect(), y: y.clone() }
+            Curve { x: x.iter().map(|seconds| seconds * 1e6).collect(), y: y.clone(), ..Curve::new(name) }
         };
         let panels: Vec<Panel> = if several {
             let panel = |load: &LoadResult| Panel {

@@ -78,6 +78,9 @@ pub(crate) struct Curve {
     pub(crate) entry: usize,
     pub(crate) x: Vec<f64>,
     pub(crate) y: Vec<f64>,
+    /// Of the intervals around y; empty without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) half_widths: Vec<Option<f64>>,
 }
 
 /// Dropped packets by reason, one panel per run.
@@ -189,6 +192,7 @@ fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels
                         entry: entry(&mut legend, source.name, |name| palette.slot(name)),
                         x: x.into_iter().map(rounded).collect(),
                         y: y.into_iter().map(rounded).collect(),
+                        half_widths: Vec::new(),
                     }
                 })
                 .collect(),

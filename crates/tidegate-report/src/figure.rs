@@ -1,6 +1,7 @@
 //! The figures of published experiments, with their gates, charts and tables.
 
 use crate::bound::FlowBound;
+use crate::estimate::Estimate;
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -286,18 +287,26 @@ pub struct Curve {
     pub x: Vec<f64>,
     /// As many as there are x.
     pub y: Vec<f64>,
+    /// Half widths of the intervals around y, as many as there are x: `None` where there is no interval. Empty for a curve without intervals.
+    pub half_widths: Vec<Option<f64>>,
 }
 
 impl Curve {
     /// A curve without points.
     pub fn new(name: impl Into<String>) -> Curve {
-        Curve { name: name.into(), x: Vec::new(), y: Vec::new() }
+        Curve { name: name.into(), ..Curve::default() }
     }
 
     /// Adds a point.
     pub fn push(&mut self, x: f64, y: f64) {
         self.x.push(x);
         self.y.push(y);
+    }
+
+    /// Adds a point with its interval. All points of a curve are added by this, or none is.
+    pub fn push_estimate(&mut self, x: f64, y: Estimate) {
+        self.push(x, y.mean);
+        self.half_widths.push(y.half_width);
     }
 
     /// The value reached before `x`, 0 before the first point. Of a counting curve: the count before `x`.

@@ -40,6 +40,12 @@ impl Legend {
     }
 }
 
+/// Half widths of intervals, as the page's script takes them: empty if there is no interval.
+pub(crate) fn half_widths(of: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+    let half_widths: Vec<Option<f64>> = of.map(|width| width.map(rounded)).collect();
+    if half_widths.iter().all(Option::is_none) { Vec::new() } else { half_widths }
+}
+
 /// A chart for the page, in the colours of its figure.
 pub(crate) fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> LineChart {
     let mut legend: Vec<Entry> = Vec::new();
@@ -50,7 +56,9 @@ pub(crate) fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> Lin
             let entry = entry(&mut legend, &curve.name, |name| colours.slot(name));
             let (x, y) = decimate::series(&curve.x, &curve.y, POINTS_PER_CURVE);
             let thin = |values: Vec<f64>| values.into_iter().map(rounded).collect();
-            curves.push(Curve { entry, x: thin(x), y: thin(y) });
+            // Intervals of this many points would hide each other.
+            let half_widths = if x.len() == curve.x.len() { half_widths(curve.half_widths.iter().copied()) } else { Vec::new() };
+            curves.push(Curve { entry, x: thin(x), y: thin(y), half_widths });
         }
         panels.push(LinePanel { run: panel.name.clone(), curves, bands: Vec::new() });
     }

@@ -153,9 +153,9 @@ pub(crate) mod tests {
     /// Three figures, one of which fails and one of which is not reproduced, with a name that would break a careless page.
     pub(crate) fn sample() -> Reproduction {
         let curve = |name: &str, slope: f64| Curve {
-            name: name.into(),
             x: (0..200).map(f64::from).collect(),
             y: (0..200).map(|x| f64::from(x) * slope).collect(),
+            ..Curve::new(name)
         };
         let chart = |logarithmic| Chart {
             id: "cells",

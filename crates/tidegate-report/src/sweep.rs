@@ -235,7 +235,7 @@ fn chart(sweep: &SweepResult, metric: usize) -> (Option<Chart>, usize) {
             curves.push(Curve::new(name));
         }
         if let Some(curve) = curves.get_mut(curve) {
-            curve.push(places[row.point - 1], figure.mean.mean);
+            curve.push_estimate(places[row.point - 1], figure.mean);
         }
     }
     let left_out = known.iter().map(|curves| curves.len().saturating_sub(CURVES_SHOWN)).max().unwrap_or(0);
@@ -274,6 +274,9 @@ pub fn sweep_html(sweep: &SweepResult) -> String {
     let mut body =
         format!("<header>\n<h1>{}</h1>\n<p class=\"circumstances\">{}</p>\n", escaped(&sweep.title), escaped(&sweep.circumstances));
     sweep.notes.iter().for_each(|note| body.push_str(&format!("<p class=\"note\">{}</p>\n", escaped(note))));
+    if sweep.rows.iter().flat_map(|row| &row.figures).flatten().any(|figure| figure.mean.half_width.is_some()) {
+        body.push_str("<p class=\"note\">Bars in the plots are the 95 % intervals of the means.</p>\n");
+    }
     body.push_str("</header>\n");
     let (mut plots, mut legend) = (Plots::default(), Legend::default());
     // First what the terminal shows.
@@ -364,12 +367,18 @@ mod tests {
         let chart = chart.unwrap();
         assert_eq!((chart.panels.len(), left_out), (2, 0));
         assert_eq!(chart.panels[0].curves[0].x, [1e6, 2e6]);
+        assert_eq!(chart.panels[0].curves[0].half_widths, [Some(1e3); 2]);
         assert_eq!((chart.title.as_str(), chart.x.unit, chart.y.unit), ("Throughput over policy.line.rate", "bps", "bps"));
         assert!(super::chart(&sample(), 1).0.is_none());
         let folder = tempfile::tempdir().unwrap();
         let paths = write_sweep(&sample(), folder.path()).unwrap();
         let page = std::fs::read_to_string(&paths[1]).unwrap();
-        assert!(page.contains("id=\"throughput_bps\"") && !page.contains("<voice>") && !page.contains("https://"));
+        assert!(
+            page.contains("id=\"throughput_bps\"")
+                && page.contains("\"half_widths\":[1000.0,1000.0]")
+                && !page.contains("<voice>")
+                && !page.contains("https://")
+        );
         let sweep = sample();
         let names: Vec<&str> = sweep_columns(&sweep).iter().map(|column| column.name).collect();
         assert_eq!(names[..5], ["point", "policy.line.rate", "policy.line.rate_bps", "policy.line.weight", "run"]);

@@ -6,6 +6,7 @@ use crate::estimate::Estimate;
 use crate::figure::{Axes, Axis};
 use crate::grid::{Cell, Columns, Grid, count, detail_column, number_column, of_run, text_column};
 use crate::model::{Report, Run};
+use crate::plot::half_widths;
 use crate::quantity::{self, Shown, rate_estimate, time_estimate};
 use crate::workload::{CompletionResult, RoundResult, WorkloadResult};
 
@@ -125,11 +126,12 @@ pub(crate) fn chart(report: &Report) -> Option<LineChart> {
                     });
                     i32::try_from(index).unwrap_or(i32::MAX)
                 };
-                let of = |row: &CompletionResult| value.map_or(row.slowdown, |quantile: usize| row.slowdown_quantiles[quantile]).mean;
+                let of = |row: &CompletionResult| value.map_or(row.slowdown, |quantile: usize| row.slowdown_quantiles[quantile]);
                 curves.push(Curve {
                     entry: entry(&mut legend, &name, slot),
                     x: workload.sizes.iter().map(|row| rounded(middle(row))).collect(),
-                    y: workload.sizes.iter().map(|row| rounded(of(row))).collect(),
+                    y: workload.sizes.iter().map(|row| rounded(of(row).mean)).collect(),
+                    half_widths: half_widths(workload.sizes.iter().map(|row| of(row).half_width)),
                 });
             }
         }

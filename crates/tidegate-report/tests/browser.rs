@@ -6,7 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use tidegate_report::figure::{Axis, Chart, Curve, Figure, Panel};
-use tidegate_report::{BoundResult, ExperimentResult, OutputFolder, Report, Reproduction, World, write_all, write_reproduction};
+use tidegate_report::{
+    BoundResult, Estimate, ExperimentResult, METRICS, OutputFolder, Parameter, Report, Reproduction, SweepResult, SweepRow, SweptFigure,
+    World, write_all, write_reproduction, write_sweep,
+};
 
 #[path = "browser/chromium.rs"]
 mod chromium;
@@ -104,9 +107,9 @@ fn odd_reports_are_drawn_without_an_error() {
 #[test]
 fn the_page_of_published_experiments_is_drawn() {
     let curve = |name: &str, scale: f64| Curve {
-        name: name.into(),
         x: (0..=300).map(f64::from).collect(),
         y: (0..=300).map(|x| f64::from(x) * scale).collect(),
+        ..Curve::new(name)
     };
     let axis = |title, logarithmic| if logarithmic { Axis::logarithmic(title) } else { Axis::linear(title) };
     let chart = |id, steps, logarithmic| Chart {
@@ -145,6 +148,43 @@ fn the_page_of_published_experiments_is_drawn() {
         assert_eq!(found.number(&format!("points-paper-figure-4-{chart}")), curves * 301.0, "{chart}");
     }
     assert!(found.number("overflow") <= 0.0);
+}
+
+/// Two curves over three points: one point of one curve has a single replication, and so no interval.
+#[test]
+fn the_page_of_a_sweep_draws_the_intervals_that_there_are() {
+    let figure = |half_width| Some(SweptFigure { mean: Estimate { mean: 5e5, half_width }, difference: None });
+    let row = |point, name: &str, half_width| {
+        let mut figures = [None; METRICS.len()];
+        (figures[0], figures[1]) = (figure(half_width), figure(None));
+        SweepRow { point, run: "run".into(), scope: "flow".into(), name: name.into(), replications: 4, figures }
+    };
+    // The interval of the first point is wider than its mean, and goes up to 2 Mbit/s.
+    let rows = vec![
+        row(1, "a", Some(1.5e6)),
+        row(1, "b", Some(1e3)),
+        row(2, "a", None),
+        row(2, "b", Some(2e3)),
+        row(3, "a", Some(0.0)),
+        row(3, "b", Some(9.0)),
+    ];
+    let values = ["1", "2", "3"].map(String::from).to_vec();
+    let sweep = SweepResult {
+        parameters: vec![Parameter::new("policy.line.weight".into(), values, Some(("", vec![1.0, 2.0, 3.0])))],
+        curves: vec![String::new(); 3],
+        shown: vec![("a".into(), 0)],
+        rows,
+        ..SweepResult::default()
+    };
+    let scratch = Scratch::new("sweep");
+    write_sweep(&sweep, &scratch.0).unwrap();
+    open(&scratch.0.join("report.html"), &[]).expect_no_message();
+    let found = probe(&scratch.0, &[]);
+    assert_eq!((found.text("drawn"), found.text("seen")), ("true", ""));
+    assert_eq!([found.number("curves-throughput_bps"), found.number("intervals-throughput_bps")], [2.0, 5.0]);
+    assert_eq!([found.number("curves-loss"), found.number("intervals-loss")], [2.0, 0.0], "no point has an interval");
+    assert_eq!(found.number("bad-throughput_bps") + found.number("bad-loss"), 0.0);
+    assert_eq!(found.number("outside-throughput_bps"), 0.0, "all of an interval is within the axes");
 }
 
 /// The two ways in which the tests above look for errors do find one.

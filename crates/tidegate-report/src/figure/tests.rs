@@ -37,7 +37,7 @@ fn what_is_not_reproduced_is_held_to_its_own_band_and_must_miss_the_papers() {
 
 #[test]
 fn a_counting_curve_answers_for_half_open_intervals() {
-    let curve = Curve { name: "a".into(), x: vec![0.0, 10.0, 20.0], y: vec![1.0, 2.0, 3.0] };
+    let curve = Curve { x: vec![0.0, 10.0, 20.0], y: vec![1.0, 2.0, 3.0], ..Curve::new("a") };
     assert_eq!([0.0, 0.5, 10.0, 10.5, 99.0].map(|x| curve.before(x)), [0.0, 1.0, 1.0, 2.0, 3.0]);
     assert_eq!(curve.between(0.0, 20.0), 2.0);
     assert_eq!(curve.between(10.0, 21.0), 2.0);

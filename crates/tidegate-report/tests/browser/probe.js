@@ -7,6 +7,13 @@
     found[`points-${section.id}`] = section.dataset.points;
     const paths = [...section.querySelectorAll("path.curve")];
     found[`curves-${section.id}`] = paths.length;
+    const bars = [...section.querySelectorAll("path.interval")].map((path) => path.getAttribute("d").split("V").length - 1);
+    found[`intervals-${section.id}`] = bars.reduce((sum, number) => sum + number, 0);
+    const within = (path) => {
+      const [box, lines] = [path.getBBox(), [...path.ownerSVGElement.querySelectorAll(".base")].pop().getBBox()];
+      return box.y >= 25 && box.y + box.height <= lines.y + 1;
+    };
+    found[`outside-${section.id}`] = [...section.querySelectorAll("path.interval")].filter((path) => !within(path)).length;
     found[`flat-${section.id}`] = paths.filter((path) => { const box = path.getBBox(); return !(box.width > 1); }).length;
     found[`bad-${section.id}`] = [...section.querySelectorAll("*")]
       .filter((element) => [...element.attributes].some((attribute) => /NaN|Infinity|undefined/.test(attribute.value))).length;

@@ -118,7 +118,7 @@ fn panels(rows: &[Row], loads: &[usize], of: &dyn Fn(&Row) -> Vec<f64>) -> Vec<P
     let mut panels: Vec<Panel> = Vec::new();
     for row in rows {
         let (x, y) = (loads.iter().map(|&load| load as f64).collect(), of(row));
-        let curve = Curve { name: row.kind.name().to_owned(), x, y };
+        let curve = Curve { x, y, ..Curve::new(row.kind.name()) };
         match panels.last_mut() {
             Some(panel) if panel.name == row.name => panel.curves.push(curve),
             _ => panels.push(Panel::new(row.name, vec![curve])),

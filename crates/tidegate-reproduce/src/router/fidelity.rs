@@ -96,7 +96,7 @@ pub fn fidelity(progress: &dyn Fn(f64)) -> Figure {
         let names = std::iter::once("per function").chain(MODELS);
         let curve = |(name, outcome): (&str, &RouterOutcome)| {
             let (x, y) = outcome.flows[0].delays.tail();
-            Curve { name: name.to_owned(), x: x.into_iter().map(|seconds| seconds * 1e6).collect(), y }
+            Curve { x: x.into_iter().map(|seconds| seconds * 1e6).collect(), y, ..Curve::new(name) }
         };
         Panel { name: format!("{:.0} kpps", load / 1e3), curves: names.zip(outcomes).map(curve).collect() }
     };

@@ -200,7 +200,7 @@ impl Quantity {
 
     fn curve(&self, name: &str, connections: u32, y: impl Iterator<Item = f64>) -> Curve {
         let x = self.bins().map(|(end, _)| end as f64 / f64::from(connections)).collect();
-        Curve { name: name.into(), x, y: y.collect() }
+        Curve { x, y: y.collect(), ..Curve::new(name) }
     }
 }
 

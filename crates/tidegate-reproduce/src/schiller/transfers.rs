@@ -80,9 +80,9 @@ impl Sweep {
 
     fn panel(&self, figure: impl Fn(&HostCounts) -> f64) -> Panel {
         let curve = |(policy, (_, name)): (&[HostCounts; JITTERS.len()], (Prefetch, &str))| Curve {
-            name: name.into(),
             x: JITTERS.iter().map(|&jitter| jitter as f64).collect(),
             y: policy.iter().map(&figure).collect(),
+            ..Curve::new(name)
         };
         let name = match self.load.connections {
             1 => "one connection".into(),

@@ -208,9 +208,9 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
     let rows = [("1 ms, 250", &stated), ("1 ms, 25", &short), ("20 ms, 250", &long)].map(row).into();
     figure.tables.push(Table::new("What the pause does, streams 1 to 4", &head, rows));
     let start = |curve: &Curve| Curve {
-        name: curve.name.clone(),
         x: curve.x[..2 * BURST as usize].to_vec(),
         y: curve.y[..2 * BURST as usize].iter().map(|delay| delay - curve.y[0]).collect(),
+        ..Curve::new(curve.name.clone())
     };
     let first = |name: &str, delays: &Delays| Panel { name: name.into(), curves: delays.curves.iter().map(start).collect() };
     figure.charts.push(Chart::new(

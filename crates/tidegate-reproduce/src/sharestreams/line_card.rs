@@ -101,7 +101,7 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
     let bandwidth = |run: &Run| -> Vec<Curve> {
         let positive = |curve: Curve| {
             let none = curve.y.partition_point(|&bandwidth| bandwidth == 0.0);
-            Curve { x: curve.x[none..].to_vec(), y: curve.y[none..].to_vec(), name: curve.name }
+            Curve { x: curve.x[none..].to_vec(), y: curve.y[none..].to_vec(), ..Curve::new(curve.name) }
         };
         run.bandwidth(&instants).into_iter().map(positive).collect()
     };
