@@ -157,6 +157,8 @@ struct Row<'a> {
     complete: u64,
     /// Arrived, refused, unfinished.
     arrivals: Option<[u64; 3]>,
+    /// Of all connections: those that arrived without a path.
+    without_path: Option<u64>,
     times: Option<(Estimate, [Estimate; 3])>,
     slowdowns: Option<(Estimate, [Estimate; 3])>,
 }
@@ -173,13 +175,25 @@ fn rows(report: &Report) -> Vec<Row<'_>> {
                 sizes: Some((row.above_bytes, row.up_to_bytes)),
                 complete: row.connections,
                 arrivals,
+                without_path: None,
                 times: Some((row.time_s, row.time_quantiles_s)),
                 slowdowns: Some((row.slowdown, row.slowdown_quantiles)),
             };
             let arrivals = Some([workload.arrivals, workload.refused, workload.unfinished]);
-            let empty =
-                Row { run: &run.name, workload: name, scope: "all", sizes: None, complete: 0, arrivals, times: None, slowdowns: None };
-            rows.push(workload.all.as_ref().map_or(empty, |all| of("all", all, arrivals)));
+            let without_path = Some(workload.without_path);
+            let empty = Row {
+                run: &run.name,
+                workload: name,
+                scope: "all",
+                sizes: None,
+                complete: 0,
+                arrivals,
+                without_path,
+                times: None,
+                slowdowns: None,
+            };
+            let all = workload.all.as_ref().map(|all| Row { without_path, ..of("all", all, arrivals) });
+            rows.push(all.unwrap_or(empty));
             rows.extend(workload.sizes.iter().map(|row| of("size", row, None)));
             rows.extend(workload.rounds.map(|rounds| Row {
                 run: &run.name,
@@ -188,6 +202,7 @@ fn rows(report: &Report) -> Vec<Row<'_>> {
                 sizes: None,
                 complete: rounds.arrivals - rounds.refused - rounds.unfinished,
                 arrivals: Some([rounds.arrivals, rounds.refused, rounds.unfinished]),
+                without_path: None,
                 times: rounds.time_s.map(|mean| (mean, rounds.time_quantiles_s)),
                 slowdowns: None,
             }));
@@ -212,6 +227,7 @@ pub(crate) fn columns(report: &Report) -> Vec<Column<'_>> {
         column("arrivals", maybe(&|row| row.arrivals.map(|counts| counts[0]))),
         column("refused", maybe(&|row| row.arrivals.map(|counts| counts[1]))),
         column("unfinished", maybe(&|row| row.arrivals.map(|counts| counts[2]))),
+        column("without_path", maybe(&|row| row.without_path)),
         column("time_mean_s", number(&|row| row.times.map(|times| times.0.mean))),
         column("time_mean_half_width_s", number(&|row| row.times.and_then(|times| times.0.half_width))),
     ];
@@ -302,6 +318,9 @@ mod tests {
         let columns = columns(&report);
         let Values::Text(scopes) = &columns[2].values else { panic!("scopes are texts") };
         assert_eq!(scopes[..], ["all", "size", "size", "round"]);
+        let cut_off = columns.iter().find(|column| column.name == "without_path").unwrap();
+        let Values::OptionalCount(cut_off) = &cut_off.values else { panic!("connections are counted") };
+        assert_eq!(cut_off[..], [Some(3), None, None, None]);
         assert!(crate::report_html(&report).contains("id=\"slowdown\""));
         report.validate().unwrap();
     }
