@@ -1,11 +1,12 @@
 //! `tidegate doctor`: what this machine lacks for which command, and the line that mends it; which sockets a bridge gets on each interface, and why.
+//! With a policy file, whether the queues of each interface suffice for its workers.
 
 use crate::failure::Failure;
 use crate::present::print;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `tidegate doctor` takes.
@@ -15,6 +16,9 @@ pub struct Arguments {
     /// The interfaces that `live` is to use
     #[arg(value_name = "INTERFACE")]
     interfaces: Vec<String>,
+    /// The file that `live` is to carry out: the queues of each interface are compared with the most `workers` of its policies
+    #[arg(long, value_name = "FILE", requires = "interfaces")]
+    file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -53,18 +57,26 @@ struct Sockets {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (mut findings, sockets) = live(&arguments.interfaces);
+    let workers = arguments.file.as_deref().map_or(Ok(1), most_workers)?;
+    let (mut findings, sockets) = live(&arguments.interfaces, workers);
     findings.extend(machine(Path::new("/sys"), std::thread::available_parallelism().map_or(1, usize::from)));
     let is_prevented = findings.iter().any(|finding| finding.weight == Weight::Prevents);
     print(&if arguments.json { as_json(&findings, &sockets) } else { as_text(&findings, &sockets) })?;
     Ok(ExitCode::from(if is_prevented { 3 } else { 0 }))
 }
 
+/// The most workers of a policy in this file.
+fn most_workers(file: &Path) -> Result<u32, Failure> {
+    let (scenario, _) = crate::check::read_policies(file, &[])?;
+    let workers = scenario.variants[0].policies.iter().filter_map(|policy| policy.workers.as_ref()).map(|workers| workers.count);
+    Ok(workers.max().unwrap_or(1))
+}
+
 #[cfg(all(feature = "live", target_os = "linux"))]
 /// What the checks at the start of a bridge find, and the sockets that it would get.
-fn live(interfaces: &[String]) -> (Vec<Finding>, Vec<Sockets>) {
+fn live(interfaces: &[String], workers: u32) -> (Vec<Finding>, Vec<Sockets>) {
     let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
-    let found = tidegate_live::examine(&names);
+    let found = tidegate_live::examine(&names, workers);
     let prevented = found.refusals.into_iter().map(|text| (Weight::Prevents, text));
     let confinement = confinement();
     let limited = found.warnings.into_iter().chain(confinement).map(|text| (Weight::Limits, text));
@@ -92,7 +104,7 @@ fn confinement() -> Option<String> {
 
 /// The checks at the start of a bridge need one.
 #[cfg(not(all(feature = "live", target_os = "linux")))]
-fn live(_: &[String]) -> (Vec<Finding>, Vec<Sockets>) {
+fn live(_: &[String], _: u32) -> (Vec<Finding>, Vec<Sockets>) {
     let text = "this build carries no packets: build it for Linux, with the feature `live`".to_owned();
     (vec![Finding { commands: LIVE, weight: Weight::Prevents, text }], Vec::new())
 }
@@ -219,6 +231,13 @@ mod tests {
         assert_eq!(json["findings"][0]["prevents"], true);
         assert_eq!(json["findings"][0]["commands"][1], "model validate --live");
         assert_eq!(as_text(&[], &[]), "Every command can run, and nothing is lacking.\n");
+    }
+
+    #[test]
+    fn the_policy_with_the_most_workers_counts() {
+        let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let workers = |file: &str| most_workers(&scenarios.join(file)).map_err(|_| ());
+        assert_eq!((workers("policies/two-workers.toml"), workers("quickstart.toml"), workers("no-such.toml")), (Ok(2), Ok(1), Err(())));
     }
 
     #[test]

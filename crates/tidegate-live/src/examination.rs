@@ -36,8 +36,9 @@ pub struct InterfaceSockets {
     pub auto: String,
 }
 
-/// Examines the rights of this process and these interfaces (`eth1`, or `eth1:100` for a VLAN), with the checks that a bridge makes when it starts.
-pub fn examine(interfaces: &[&str]) -> Examination {
+/// Examines the rights of this process and these interfaces (`eth1`, or `eth1:100` for a VLAN), with the checks that a bridge makes when it starts. `workers` is the
+/// most that a direction is to have: 1 without a policy.
+pub fn examine(interfaces: &[&str], workers: u32) -> Examination {
     let mut found = Examination::default();
     if let Err(cause) = packet::try_open() {
         found.refusals.push(LiveError::system("opening a packet socket", "any interface", cause).to_string());
@@ -60,13 +61,13 @@ pub fn examine(interfaces: &[&str]) -> Examination {
     if let Ok(Err(cause)) = tried {
         found.warnings.push(real_time_refused(&cause));
     }
-    if let Err(error) = examine_interfaces(interfaces, &mut found) {
+    if let Err(error) = examine_interfaces(interfaces, workers, &mut found) {
         found.refusals.push(error.to_string());
     }
     found
 }
 
-fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), LiveError> {
+fn examine_interfaces(names: &[&str], workers: u32, found: &mut Examination) -> Result<(), LiveError> {
     let Some(first) = names.first() else { return Ok(()) };
     let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", first, cause))?;
     let mut mtus = Vec::new();
@@ -78,7 +79,9 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
                 found.warnings.extend(interface_warnings::outages(&control, [name]));
                 // What is too long for the policy is known with the policy.
                 found.warnings.extend(interface_warnings::of_interface(&control, name, &state, u32::MAX));
-                found.sockets.push(sockets(&control, &endpoint, &state));
+                let (sockets, lacks) = sockets(&control, &endpoint, &state, workers);
+                found.warnings.extend(lacks);
+                found.sockets.push(sockets);
                 mtus.push(state.mtu);
             }
             Err(error) => found.refusals.push(error.to_string()),
@@ -90,14 +93,20 @@ fn examine_interfaces(names: &[&str], found: &mut Examination) -> Result<(), Liv
     Ok(())
 }
 
-fn sockets(control: &ControlSocket, endpoint: &Endpoint, state: &InterfaceState) -> InterfaceSockets {
+/// The sockets of an interface, and the warning that its queues are too few for the workers.
+fn sockets(control: &ControlSocket, endpoint: &Endpoint, state: &InterfaceState, workers: u32) -> (InterfaceSockets, Option<String>) {
     let packet = |why: String| format!("packet sockets, because {why}");
-    let xdp = xdp::expected(control, endpoint, state);
-    let auto = match (&xdp, xdp::not_worth_it(control, &[endpoint])) {
-        (Ok(_), Some(why)) => packet(why),
+    let expected = xdp::expected(control, endpoint, state, workers);
+    let lacks = match &expected {
+        Err((why, Some(cure))) => Some(format!("warning: {why}: {cure}")),
+        _ => None,
+    };
+    let xdp = expected.map_err(|(why, _)| why);
+    let auto = match xdp::not_worth_it(control, &[endpoint]) {
+        Some(why) if xdp.is_ok() || lacks.is_some() => packet(why),
         _ => xdp.clone().unwrap_or_else(packet),
     };
-    InterfaceSockets { interface: endpoint.shown.clone(), xdp: xdp.unwrap_or_else(packet), auto }
+    (InterfaceSockets { interface: endpoint.shown.clone(), xdp: xdp.unwrap_or_else(packet), auto }, lacks)
 }
 
 /// The interface of an endpoint, such as `eth1` or `eth1:100`, if no bridge carries packets on it.
@@ -122,7 +131,7 @@ mod tests {
 
     #[test]
     fn interfaces_that_cannot_be_used_are_refused_by_name() {
-        let found = examine(&["tidegate-no-such", "lo"]);
+        let found = examine(&["tidegate-no-such", "lo"], 1);
         let refused = |text: &str| found.refusals.iter().any(|refusal| refusal.contains(text));
         assert!(refused("there is no interface `tidegate-no-such`") && refused("`lo` does not carry Ethernet frames"), "{found:?}");
     }
@@ -137,7 +146,7 @@ mod tests {
                 inheritable: CapabilitySet::empty(),
             };
             rustix::thread::set_capabilities(None, none).unwrap();
-            examine(&[])
+            examine(&[], 1)
         })
         .join()
         .unwrap();

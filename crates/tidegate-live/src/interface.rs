@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::LiveError;
+use crate::interface_queues::Queues;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -81,17 +82,11 @@ impl ControlSocket {
         self.ethtool(name, [GET_FLAGS, 0]).map_or(0, |[_, flags]| flags)
     }
 
-    /// The number of queues by which frames come in.
-    pub(crate) fn receive_queues(&self, name: &str) -> u32 {
-        self.queues(name)[0]
-    }
-
-    /// The numbers of queues by which frames come in, and by which they leave.
-    pub(crate) fn queues(&self, name: &str) -> [u32; 2] {
-        /// The command, four limits, then the channels for receiving, for sending, for others, and for both: `struct ethtool_channels`.
+    /// The queues by which frames come in, and by which they leave.
+    pub(crate) fn queues(&self, name: &str) -> Queues {
         const GET_CHANNELS: u32 = 0x3c;
         let channels = self.ethtool(name, [GET_CHANNELS, 0, 0, 0, 0, 0, 0, 0, 0]);
-        channels.map_or([1, 1], |[_, _, _, _, _, receiving, sending, _, both]| [receiving, sending].map(|queues| (queues + both).max(1)))
+        channels.map_or(Queues::ONE, |[_, channels @ ..]| Queues::of(channels))
     }
 
     /// True if the interface is a network card, real or of a virtual machine: its driver names its place on a bus.

@@ -33,7 +33,7 @@
 //! | `packet` | packet sockets: a ring to receive, batches to send |
 //! | `xdp` | AF_XDP sockets: frames pass without a copy |
 //! | `endpoint` | an interface or one VLAN of it, and the tags of frames between two of them |
-//! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
+//! | `interface`, `interface_queues`, `interface_warnings` | the state and the queues of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
 //! | `guardian`, `heartbeat` | a process that carries frames when the bridge fails, and the page by which it knows |
 //! | `take_over`, `snapshot` | a bridge that goes on in another process, and what is written for that |
@@ -63,6 +63,7 @@ mod heartbeat;
 mod ingress;
 mod interface;
 mod interface_lock;
+mod interface_queues;
 mod interface_warnings;
 mod io;
 mod io_mode;

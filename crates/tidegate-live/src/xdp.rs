@@ -17,6 +17,7 @@ mod transmitter;
 use crate::endpoint::Endpoint;
 use crate::error::LiveError;
 use crate::interface::{ControlSocket, InterfaceState};
+use crate::interface_queues::QueueShortage;
 use crate::memory::Piece;
 use crate::pool::FramePool;
 use crate::workers::ring as worker_ring;
@@ -85,10 +86,10 @@ pub(crate) fn open(
     let names = endpoints.map(|endpoint| endpoint.name.as_str());
     let queues = names.map(|name| control.queues(name));
     let most = held[0].workers.max(held[1].workers);
-    if let Some((name, [receive, send])) = names.into_iter().zip(queues).find(|(_, queues)| queues[0].min(queues[1]) < most) {
-        return Err(too_few_queues(name, receive.min(send), most));
+    if let Some(QueueShortage { why, cure }) = names.into_iter().zip(queues).find_map(|(name, queues)| queues.shortage(name, most)) {
+        return Err(format!("{why} ({cure})"));
     }
-    let queues = queues.map(|[receive, _]| receive);
+    let queues = queues.map(|queues| queues.receive);
     let lengths = queues.map(|queues| Lengths { receive: (ring / queues).next_power_of_two().max(64), send: SEND_RING });
     let slots: [Vec<u32>; 2] =
         [0, 1].map(|from| (0..held[from].workers).map(|worker| held[from].slots_of(worker, queues[from], lengths[from].receive)).collect());
@@ -119,29 +120,34 @@ pub(crate) fn open(
     Ok(XdpPair { directions: [of(0).map_err(failed)?, of(1).map_err(failed)?], mode })
 }
 
-/// Why workers of this number get no AF_XDP sockets of an interface, and the cure.
-fn too_few_queues(name: &str, queues: u32, workers: u32) -> String {
-    let have = if queues == 1 { "1 queue".to_owned() } else { format!("{queues} queues") };
-    format!(
-        "{name} has {have}, and each of {workers} workers needs one (`ethtool -L {name} combined {workers}`, with veth `rx {workers} tx {workers}` at both \
-         ends)"
-    )
-}
-
-/// The sockets that an interface would get for `Io::Xdp`, as far as it is known without trying, as the end of a sentence.
+/// The sockets that an interface would get for `Io::Xdp` with this number of workers, as far as it is known without trying, as the end of a sentence.
 ///
 /// # Errors
-/// Why it would get packet sockets.
-pub(crate) fn expected(control: &ControlSocket, endpoint: &Endpoint, state: &InterfaceState) -> Result<String, String> {
-    fits(&[endpoint], state.mtu)?;
+/// Why it would get packet sockets, and what mends a lack of queues.
+pub(crate) fn expected(
+    control: &ControlSocket,
+    endpoint: &Endpoint,
+    state: &InterfaceState,
+    workers: u32,
+) -> Result<String, (String, Option<String>)> {
+    let otherwise = |why: String| (why, None);
+    fits(&[endpoint], state.mtu).map_err(otherwise)?;
+    let queues = control.queues(&endpoint.name);
+    if let Some(QueueShortage { why, cure }) = queues.shortage(&endpoint.name, workers) {
+        return Err((why, Some(cure)));
+    }
     let features = match features::of(state.index) {
         Ok(features) => features,
-        Err(_) => return Err("this kernel does not tell whether its driver has native XDP (Linux 6.3), so it is to be tried".to_owned()),
+        Err(_) => {
+            let why = "this kernel does not tell whether its driver has native XDP (Linux 6.3), so it is to be tried";
+            return Err(otherwise(why.to_owned()));
+        }
     };
     if !features.are_native() {
-        return Err("its driver has no native XDP".to_owned());
+        return Err(otherwise("its driver has no native XDP".to_owned()));
     }
-    Ok(format!("AF_XDP: {}", sockets(features.copy_nothing(), control.receive_queues(&endpoint.name))))
+    let enough = if workers > 1 { format!(", enough for {workers} workers") } else { String::new() };
+    Ok(format!("AF_XDP: {}{enough}", sockets(features.copy_nothing(), queues.receive)))
 }
 
 /// The bytes that hold a frame of interfaces with at most this MTU.

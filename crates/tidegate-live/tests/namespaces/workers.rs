@@ -220,7 +220,37 @@ fn workers_without_a_queue_each_get_packet_sockets_and_a_reason() {
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     let notices = bridge.finish().notices;
     let warning = notices.iter().find(|notice| notice.starts_with("warning: AF_XDP was asked for")).expect("a warning");
-    assert!(warning.contains("tgb has 1 queue, and each of 2 workers needs one (`ethtool -L tgb combined 2`"), "{warning}");
+    assert!(
+        warning.contains("tgb has 1 queue each way, and each of 2 workers needs one (it can have 1 at most, so set `workers = 1`"),
+        "{warning}"
+    );
+}
+
+/// What is told in advance mends what it tells, and then a bridge has AF_XDP sockets.
+#[test]
+fn the_queues_that_workers_lack_are_told_with_the_line_that_mends_it() {
+    let topology = Topology::of_queues(3);
+    for (place, name) in [(Place::Host1, "tga"), (Place::Middle, "tgb"), (Place::Middle, "tgc"), (Place::Host2, "tgd")] {
+        topology.within(place, &format!("ethtool -L {name} rx 1 tx 1"));
+    }
+    let examine = |workers| topology.call(Place::Middle, move || tidegate_live::examine(&["tgb", "tgc"], workers));
+    let lacks = |warnings: Vec<String>| warnings.into_iter().filter(|warning| warning.contains("workers needs one")).collect::<Vec<_>>();
+    assert_eq!(lacks(examine(1).warnings), [""; 0]);
+    let lacking = examine(2);
+    assert!(lacking.sockets.iter().all(|of| of.xdp.starts_with("packet sockets, because tg")), "{lacking:?}");
+    let warnings = lacks(lacking.warnings);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    for (warning, (place, other)) in warnings.iter().zip([(Place::Host1, "tga"), (Place::Host2, "tgd")]) {
+        let line = warning.split('`').nth(1).unwrap();
+        topology.within(Place::Middle, line);
+        topology.within(place, &line.replace("tgb", other).replace("tgc", other));
+    }
+    let mended = examine(2);
+    assert_eq!(lacks(mended.warnings), [""; 0]);
+    assert!(mended.sockets.iter().all(|of| of.xdp.ends_with("2 queues, enough for 2 workers")), "{:?}", mended.sockets);
+    let bridge = topology.bridge(of_two(through(Io::Xdp, between(shared(100_000_000, "drr", 6001, 6002)))));
+    let mode = bridge.control.modes().concat();
+    assert!(mode.contains("worker 2 receives by 1 and sends by 1"), "{mode}");
 }
 
 /// Three queues for two workers: the first worker has two of them. One direction has one worker, which has all.

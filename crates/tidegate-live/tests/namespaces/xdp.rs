@@ -51,7 +51,7 @@ fn the_sockets_of_each_interface_are_known_in_advance() {
     let topology = Topology::new();
     topology.within(Place::Middle, "ip link add tgx type bridge");
     topology.within(Place::Middle, "ip link set tgx up");
-    let found = topology.call(Place::Middle, || tidegate_live::examine(&["tgb", "tgc", "tgb:7", "tgx"]).sockets);
+    let found = topology.call(Place::Middle, || tidegate_live::examine(&["tgb", "tgc", "tgb:7", "tgx"], 1).sockets);
     let [b, c, vlan, bridge] = &found[..] else { panic!("{found:?}") };
     for (of, name) in [(b, "tgb"), (c, "tgc")] {
         assert_eq!((of.interface.as_str(), of.xdp.as_str()), (name, "AF_XDP: native, copied by the kernel, 1 queue"));
