@@ -460,7 +460,10 @@ fn with_tag(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heartbeat::Heartbeat;
     use crate::offload::PartialChecksum;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use tidegate_core::units::{Duration, Time};
 
     #[test]
     fn a_stripped_tag_goes_back_between_addresses_and_type() {
@@ -473,6 +476,35 @@ mod tests {
         assert_eq!(received.place, Place::Outside(b"destinsource\x88\xa8\x61\x23TYpayloa"));
         assert_eq!(received.length, 54);
         assert_eq!(received.offload.checksum, Some(PartialChecksum { start: 18, offset: 2 }));
+    }
+
+    /// A file in place of a packet socket: it can be mapped, and is always readable, like a socket with frames. Frames that a guardian carries must not end
+    /// the waits of a worker, or the others get no processor and the frames never come back.
+    #[test]
+    fn a_worker_does_not_watch_frames_that_a_guardian_carries() {
+        let at = |milliseconds| Time::ZERO + Duration::from_milliseconds(milliseconds);
+        let file = memfd_create("ring", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, BLOCK as u64).unwrap();
+        let form = RingForm { index: 1, slot_length: 2048, slots_per_block: BLOCK as u32 / 2048, slots: BLOCK as u32 / 2048, next: 0 };
+        let mut ring = ReceiveRing::closed("none", 1, Tagging::default()).unwrap();
+        ring.take_over(Some(file), form, KernelCounters::default()).unwrap();
+        let heartbeat = Heartbeat::new().unwrap();
+        let guardian = heartbeat.pulse(0);
+        let [own, other] = <[Pulse; 2]>::try_from(heartbeat.pulse(0).of_workers(2)).unwrap();
+        ring.guarded(Some(own.clone()));
+        assert!(ring.descriptor().is_some());
+        guardian.taken_over();
+        // The other hangs, so this one cannot ask for the frames and waits.
+        assert_eq!((own.beat(at(100)), ring.descriptor().is_some()), (None, false));
+        let thread = std::thread::spawn(move || other.beat(at(101)));
+        while guardian.is_left() {
+            std::thread::yield_now();
+        }
+        assert!(ring.descriptor().is_none());
+        guardian.given_back(&(90..=99));
+        assert_eq!(thread.join().unwrap(), Some(90..=99));
+        assert!(ring.descriptor().is_none(), "it has not heard yet what to leave out");
+        assert_eq!((own.beat(at(102)), ring.descriptor().is_some()), (Some(90..=99), true));
     }
 
     #[test]
