@@ -17,19 +17,19 @@ pub struct CompletionFile<'a> {
     path: PathBuf,
     network: &'a Network,
     sink: Mutex<Sink<'a>>,
-    /// The simulation is to end, because the file cannot be written.
-    pub has_failed: AtomicBool,
+    /// Becomes true if the file cannot be written: the simulation is to end.
+    has_failed: &'a AtomicBool,
 }
 
 impl<'a> CompletionFile<'a> {
-    /// Begins the file.
-    pub fn begin(path: &Path, network: &'a Network) -> Result<CompletionFile<'a>, Failure> {
+    /// Begins the file. `has_failed` becomes true if it cannot be written.
+    pub fn begin(path: &Path, network: &'a Network, has_failed: &'a AtomicBool) -> Result<CompletionFile<'a>, Failure> {
         if network.workloads.is_empty() {
             return Err(Failure::BadInput("error: --completions: the file has no [[workload]], whose connections it would list".into()));
         }
         let file = BufWriter::new(OutputFile::create(path)?);
         let log = CompletionLog::new(file).map_err(|error| not_written(path, &error))?;
-        Ok(CompletionFile { path: path.to_owned(), network, sink: Mutex::new((log, Ok(0))), has_failed: AtomicBool::new(false) })
+        Ok(CompletionFile { path: path.to_owned(), network, sink: Mutex::new((log, Ok(0))), has_failed })
     }
 
     /// Ends the file. Returns what the report says of it.
@@ -55,6 +55,7 @@ impl CompletionSink for CompletionFile<'_> {
         let written = log.add(CompletedConnection {
             replication: completion.replication + 1,
             workload: &self.network.workloads[completion.workload].name,
+            connection: completion.number,
             round: completion.round,
             from: &self.network.nodes[completion.from.0],
             to: &self.network.nodes[completion.to.0],

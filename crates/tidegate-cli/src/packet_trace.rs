@@ -14,7 +14,7 @@ use tidegate_report::{OutputError, OutputFile, PacketStep, PacketTrace, Places};
 use tidegate_scenario::Simulation;
 use tidegate_scenario::diagnostic::closest;
 use tidegate_scenario::units::{duration, print_duration};
-use tidegate_sim::{LinkId, NetworkChange, Source, Step, TraceEvent, Tracer, reversed};
+use tidegate_sim::{LinkId, NetworkChange, Origin, Source, Step, TraceEvent, TracedConnection, Tracer, reversed};
 use tidegate_wire::{LinkType, headers};
 
 /// What `tidegate run` takes about traces.
@@ -23,7 +23,7 @@ pub struct Options {
     /// Write every step of every packet of the first replication as a table (NAME.parquet), or the packets of one link as a capture (NAME.pcapng)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Trace only packets of this flow, or of all flows of this table; may be repeated
+    /// Trace only packets of this flow, of all flows of this table, or of the connections of this workload; may be repeated
     #[arg(long = "trace-flow", value_name = "NAME", requires = "trace")]
     flows: Vec<String>,
     /// Trace only steps at this link; may be repeated. A capture is of one link
@@ -70,22 +70,32 @@ impl Options {
         }
     }
 
-    /// Begins the file, once it is known what is simulated.
-    pub fn begin<'a>(&self, path: &Path, simulation: &'a Simulation, changes: &'a [NetworkChange]) -> Result<TraceFile<'a>, Failure> {
+    /// Begins the file, once it is known what is simulated. `has_failed` becomes true if it cannot be written.
+    pub fn begin<'a>(
+        &self,
+        path: &Path,
+        simulation: &'a Simulation,
+        changes: &'a [NetworkChange],
+        has_failed: &'a AtomicBool,
+    ) -> Result<TraceFile<'a>, Failure> {
         let network = &simulation.network;
-        if let Some(workload) = network.workloads.first() {
-            let problem =
-                format!("error: --trace: there is no trace of connections that come and go, as those of workload {} do", workload.name);
-            return Err(Failure::BadInput(format!("{problem}; --completions FILE lists them")));
-        }
         let mut flows = vec![self.flows.is_empty(); network.flows.len()];
+        let mut workloads = vec![self.flows.is_empty(); network.workloads.len()];
         for name in &self.flows {
             let group = simulation.groups.iter().find(|group| &group.name == name).map(|group| group.first..group.first + group.count);
             let single = || network.flows.iter().position(|flow| &flow.name == name).map(|flow| flow..flow + 1);
-            let known =
-                || simulation.groups.iter().map(|group| group.name.as_str()).chain(network.flows.iter().map(|flow| flow.name.as_str()));
-            let range = group.or_else(single).ok_or_else(|| unknown("--trace-flow", "flow", name, known()))?;
-            flows[range].fill(true);
+            let workload = network.workloads.iter().position(|workload| &workload.name == name);
+            workload.into_iter().for_each(|workload| workloads[workload] = true);
+            match group.or_else(single) {
+                Some(range) => flows[range].fill(true),
+                None if workload.is_some() => {}
+                None => {
+                    let of_tables = simulation.groups.iter().map(|group| &*group.name);
+                    let of_workloads = network.workloads.iter().map(|workload| &*workload.name);
+                    let known = of_tables.chain(of_workloads).chain(network.flows.iter().map(|flow| &*flow.name));
+                    return Err(unknown("--trace-flow", "flow or workload", name, known));
+                }
+            }
         }
         let mut links = vec![self.links.is_empty(); network.links.len()];
         for name in &self.links {
@@ -126,11 +136,12 @@ impl Options {
             simulation,
             changes,
             flows,
+            workloads,
             links,
             from: self.from.unwrap_or(Duration::ZERO),
             to: self.to.unwrap_or(Duration::MAX),
             sink: Mutex::new((sink, Ok(0))),
-            has_failed: AtomicBool::new(false),
+            has_failed,
         })
     }
 }
@@ -161,15 +172,16 @@ pub struct TraceFile<'a> {
     path: PathBuf,
     simulation: &'a Simulation,
     changes: &'a [NetworkChange],
-    /// By flow and by link, whether it is traced.
+    /// By flow, by workload and by link, whether it is traced.
     flows: Vec<bool>,
+    workloads: Vec<bool>,
     links: Vec<bool>,
     from: Duration,
     to: Duration,
     /// The file, and how many steps it has, or why it has no more.
     sink: Mutex<(Sink<'a>, io::Result<u64>)>,
-    /// The simulation is to end, because the file cannot be written.
-    pub has_failed: AtomicBool,
+    /// Becomes true if the file cannot be written: the simulation is to end.
+    has_failed: &'a AtomicBool,
 }
 
 impl<'a> TraceFile<'a> {
@@ -216,7 +228,8 @@ impl<'a> TraceFile<'a> {
             time_ps: event.at.picoseconds(),
             event: name,
             packet: event.packet,
-            flow: &network.flows[event.flow].name,
+            flow: self.name(event.origin),
+            connection: if let Origin::Connection(connection) = event.origin { Some(connection.number) } else { None },
             is_answer: event.is_answer,
             link: event.link.map(|link| network.links[link.0].name.as_str()),
             class: event.link.zip(event.queue).and_then(class),
@@ -236,13 +249,37 @@ impl<'a> TraceFile<'a> {
         }
     }
 
-    /// The headers of the packet, with addresses of their own where the flow has none.
+    /// The name of a flow or of a workload.
+    fn name(&self, origin: Origin) -> &'a str {
+        let network = &self.simulation.network;
+        match origin {
+            Origin::Flow(flow) => &network.flows[flow].name,
+            Origin::Connection(TracedConnection { workload, .. }) => &network.workloads[workload].name,
+        }
+    }
+
+    fn is_wanted(&self, origin: Origin) -> bool {
+        match origin {
+            Origin::Flow(flow) => self.flows[flow],
+            Origin::Connection(TracedConnection { workload, .. }) => self.workloads[workload],
+        }
+    }
+
+    /// The headers of the packet, with addresses of their own where a flow has none.
     fn frame(&self, event: &TraceEvent) -> Vec<u8> {
-        let flow = &self.simulation.network.flows[event.flow];
-        let mut header = if event.is_answer { reversed(&flow.header) } else { flow.header };
+        let network = &self.simulation.network;
+        let (ahead, number, is_tcp) = match event.origin {
+            Origin::Flow(flow) => {
+                let spec = &network.flows[flow];
+                (spec.header, flow as u32, matches!(spec.source, Source::Tcp(_)))
+            }
+            Origin::Connection(TracedConnection { workload, number, from, to }) => {
+                (network.workloads[workload].header_of(number, from, to), number as u32, true)
+            }
+        };
+        let mut header = if event.is_answer { reversed(&ahead) } else { ahead };
         if header.network == NetworkLayer::Other && header.ethernet_type == 0 {
-            let number = event.flow as u32;
-            let protocol = if matches!(flow.source, Source::Tcp(_)) { 6 } else { 17 };
+            let protocol = if is_tcp { 6 } else { 17 };
             let (ends, ports) =
                 ([0x0a00_0000 | number & 0x7f_ffff, 0x0a80_0000 | number & 0x7f_ffff], (49_152 + (number % 16_384) as u16, 9));
             let ([source, destination], ports) = if event.is_answer { ([ends[1], ends[0]], (ports.1, ports.0)) } else { (ends, ports) };
@@ -256,7 +293,7 @@ impl<'a> TraceFile<'a> {
 impl Tracer for TraceFile<'_> {
     fn step(&self, event: &TraceEvent) {
         let at = event.at.since(tidegate_core::units::Time::ZERO);
-        let is_wanted = self.flows[event.flow] && event.link.is_none_or(|link| self.links[link.0]) && at >= self.from && at < self.to;
+        let is_wanted = self.is_wanted(event.origin) && event.link.is_none_or(|link| self.links[link.0]) && at >= self.from && at < self.to;
         if !is_wanted {
             return;
         }
@@ -266,10 +303,18 @@ impl Tracer for TraceFile<'_> {
         let written = match sink {
             Sink::Table(table) => table.add(self.row(event, at)),
             Sink::Capture(capture, interfaces) => {
-                let comment = match event.step {
+                let dropped = match event.step {
                     Step::Started { .. } => None,
                     Step::Dropped(reason) => Some(format!("dropped: {reason}")),
                     _ => return,
+                };
+                // Ports of connections come again, and two workloads may have the same.
+                let comment = match event.origin {
+                    Origin::Flow(_) => dropped,
+                    Origin::Connection(TracedConnection { number, .. }) => {
+                        let connection = format!("{} {number}", self.name(event.origin));
+                        Some(dropped.map_or(connection.clone(), |dropped| format!("{connection}, {dropped}")))
+                    }
                 };
                 let mut bytes = self.frame(event);
                 bytes.truncate(event.length as usize);

@@ -186,12 +186,13 @@ fn report_of(
         let division = if threads.is_some() { Division::WherePossible } else { Division::default() };
         let control = Control { threads, division, progress: Some(&at), ..Control::default() };
         let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
-        let trace = files.trace.map(|(path, options)| options.begin(path, simulation, &changes)).transpose()?;
+        let has_failed = AtomicBool::new(false);
+        let trace = files.trace.map(|(path, options)| options.begin(path, simulation, &changes, &has_failed)).transpose()?;
         let tracer = trace.as_ref().map(|trace| trace as &dyn Tracer);
-        let completions = files.completions.map(|path| CompletionFile::begin(path, &simulation.network)).transpose()?;
+        let completions = files.completions.map(|path| CompletionFile::begin(path, &simulation.network, &has_failed)).transpose()?;
         let sink = completions.as_ref().map(|file| file as &dyn CompletionSink);
-        // One of the two files at most: a file of workloads has no trace.
-        let failed = trace.as_ref().map(|trace| &trace.has_failed).or(completions.as_ref().map(|file| &file.has_failed));
+        // Commands that write a file are not cancelled from outside.
+        let failed = (trace.is_some() || completions.is_some()).then_some(&has_failed);
         let control = Control { tracer, completions: sink, cancel: failed.or(cancel), ..control };
         if threads.is_some_and(|threads| threads.get() > experiment.replications as usize) {
             for obstacle in tidegate_sim::obstacles_to_division(&simulation.network, &changes, &control) {
@@ -200,7 +201,7 @@ fn report_of(
             }
         }
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, experiment, &control);
-        // A trace that cannot be written ends the simulation, and says why.
+        // A file that cannot be written ends the simulation, and says why.
         report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
         report.notes.extend(completions.map(CompletionFile::finish).transpose()?);
         let mut outcome = outcome.map_err(|error| match error {

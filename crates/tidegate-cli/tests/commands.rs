@@ -409,10 +409,6 @@ fn connections_of_workloads_are_shown_by_size_and_listed() {
     assert!(fs::metadata(&list).unwrap().len() > 1000);
     let without = refused(2, &["run", "scenarios/mm1-validation.toml", "--completions", &list]);
     assert!(without.contains("has no [[workload]]") || without.contains("of one variant"), "{without}");
-    let steps = folder.path("t.parquet");
-    let trace = [&one[..4], &["--variant", "8 senders", "--trace", &steps]].concat();
-    let refusal = refused(2, &trace);
-    assert!(refusal.contains("--completions FILE lists them"), "{refusal}");
     let axis = "workload.answers.request=100 B,200 B";
     let sweep = ["sweep", "scenarios/incast.toml", "--axis", axis, "--set", "simulation.duration=20 ms", "--out", &folder.path("sweep")];
     assert!(expect(0, &sweep).contains("slowdown_mean"));

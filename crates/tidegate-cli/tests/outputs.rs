@@ -219,6 +219,48 @@ fn a_capture_of_a_simulated_link_has_what_was_sent_and_dropped() {
     assert!(records.iter().all(|record| record.nanoseconds < 3_000_000_000));
 }
 
+/// Packets of a connection have the addresses of its hosts, its ports and its name.
+#[test]
+fn a_capture_of_a_workload_tells_its_connections_apart() {
+    let files = TempDir::new().unwrap();
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let incast = ["run", "scenarios/incast.toml", "--variant", "8 senders", "--set", "simulation.duration=30 ms"];
+    let traced = |more: &[&str]| {
+        let output = tidegate(&[&incast, more].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let options = ["--trace", &path("last.pcapng"), "--trace-link", "rack-switch:rack-host-1", "--trace-flow", "answers"];
+    let said = traced(&options);
+    let bytes = fs::read(path("last.pcapng")).unwrap();
+    let mut reader = CaptureReader::new(&bytes[..]).unwrap();
+    let records: Vec<_> = std::iter::from_fn(|| reader.next_record().unwrap()).collect();
+    assert!(said.contains(&format!("Trace: {} packets", records.len())) && records.len() > 500, "{said}");
+    let mut ports = Vec::new();
+    for record in &records {
+        let (header, rest) = etherparse::Ipv4Header::from_slice(&record.data[14..]).unwrap();
+        assert_eq!(header.header_checksum, header.calc_header_checksum());
+        // The receiver is the first node.
+        assert_eq!((header.destination, &header.source[..3]), ([10, 128, 0, 1], &[10, 128, 0][..]));
+        ports.push(etherparse::TcpHeaderSlice::from_slice(rest).unwrap().source_port());
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    assert!(ports.len() > 8 && ports[0] == 49_152 && ports.windows(2).all(|pair| pair[1] == pair[0] + 1), "{ports:?}");
+    for (number, _) in ports.iter().enumerate() {
+        let comment = format!("answers {number}");
+        assert!(bytes.windows(comment.len()).any(|window| window == comment.as_bytes()), "{comment}");
+    }
+    // The same results with the trace of all packets, beside the table of connections.
+    let of_files = |text: String| text.lines().filter(|line| !line.contains(" are in ")).map(str::to_owned).collect::<Vec<_>>();
+    let both = traced(&["--trace", &path("steps.parquet"), "--completions", &path("connections.parquet")]);
+    assert!(both.contains("steps of packets of the first replication") && both.contains("connections of all replications"), "{both}");
+    assert_eq!(of_files(both), of_files(traced(&[])));
+    let unknown = tidegate(&[&incast[..], &["--trace", &path("none.parquet"), "--trace-flow", "answer"]].concat()).output().unwrap();
+    let text = String::from_utf8(unknown.stderr).unwrap();
+    assert!(unknown.status.code() == Some(2) && text.contains("there is no flow or workload `answer`; did you mean `answers`?"), "{text}");
+}
+
 #[test]
 fn a_table_of_steps_is_written_and_refusals_leave_nothing_behind() {
     let files = TempDir::new().unwrap();
@@ -233,7 +275,7 @@ fn a_table_of_steps_is_written_and_refusals_leave_nothing_behind() {
         assert!(output.status.code() == Some(2) && text.contains(wanted), "{text}");
     };
     let capture = path("new.pcapng");
-    refused(&["--trace", &capture, "--trace-flow", "cal"], "there is no flow `cal`; did you mean `call`?");
+    refused(&["--trace", &capture, "--trace-flow", "cal"], "there is no flow or workload `cal`; did you mean `call`?");
     refused(&["--trace", &capture, "--trace-link", "upling"], "there is no link `upling`; did you mean `uplink`?");
     refused(&["--trace", &capture, "--trace-from", "2 s", "--trace-to", "1 s"], "nothing lies between");
     refused(&["--trace", &path("new.txt")], "NAME.parquet");

@@ -13,6 +13,8 @@ pub struct CompletedConnection<'a> {
     pub replication: u32,
     /// Its workload.
     pub workload: &'a str,
+    /// Its number among those of the workload, from 0.
+    pub connection: u64,
     /// Its round, from 0: connections of one round began at one instant.
     pub round: u64,
     /// Its sender.
@@ -72,13 +74,14 @@ impl<'a, W: Write + Send> CompletionLog<'a, W> {
     }
 }
 
-fn columns<'a>(rows: &[CompletedConnection<'a>]) -> [Column<'a>; 10] {
+fn columns<'a>(rows: &[CompletedConnection<'a>]) -> [Column<'a>; 11] {
     let count = |value: fn(&CompletedConnection) -> u64| Values::Count(rows.iter().map(value).collect());
     let text = |value: fn(&CompletedConnection<'a>) -> &'a str| Values::Text(rows.iter().map(value).collect());
     let column = |name, values| Column { name, values };
     [
         column("replication", count(|row| row.replication.into())),
         column("workload", text(|row| row.workload)),
+        column("connection", count(|row| row.connection)),
         column("round", count(|row| row.round)),
         column("from", text(|row| row.from)),
         column("to", text(|row| row.to)),
@@ -103,6 +106,7 @@ mod tests {
             let row = CompletedConnection {
                 replication: 1,
                 workload: "web",
+                connection: number,
                 round: number,
                 from: "a",
                 to: "b",
@@ -116,7 +120,7 @@ mod tests {
         let reader = SerializedFileReader::new(bytes::Bytes::from(log.finish().unwrap())).unwrap();
         assert_eq!((reader.num_row_groups(), reader.metadata().file_metadata().num_rows()), (2, 70_000));
         let last: Vec<(String, Field)> = reader.get_row_iter(None).unwrap().last().unwrap().unwrap().into_columns();
-        assert_eq!(last[5], ("bytes".into(), Field::ULong(70_999)));
-        assert_eq!(last[9], ("slowdown".into(), Field::Double(3.0)));
+        assert_eq!(last[6], ("bytes".into(), Field::ULong(70_999)));
+        assert_eq!(last[10], ("slowdown".into(), Field::Double(3.0)));
     }
 }

@@ -23,8 +23,10 @@ pub struct PacketStep<'a> {
     pub event: &'a str,
     /// The number of the packet.
     pub packet: u64,
-    /// The name of its flow.
+    /// The name of its flow, or of the workload of its connection.
     pub flow: &'a str,
+    /// The number of its connection among those of the workload; `None` for a flow.
+    pub connection: Option<u64>,
     /// It is on the way back: an acknowledgement.
     pub is_answer: bool,
     /// The link; `None` at the end of the path.
@@ -131,7 +133,7 @@ impl<'a, W: Write + Send + 'static> PacketTrace<'a, W> {
 /// Instants, numbers of packets and backlogs are written as differences: they hardly repeat, and a dictionary of them would cost more than all else. Texts
 /// have no statistics, which nothing asks for.
 fn layout() -> WriterProperties {
-    let differences = ["time_ps", "packet", "backlog_bytes", "finish_ps", "created_ps"];
+    let differences = ["time_ps", "packet", "connection", "backlog_bytes", "finish_ps", "created_ps"];
     let texts = ["event", "flow", "link", "class", "colour", "ecn", "reason"];
     let layout = differences.into_iter().fold(columnar::properties(), |layout, name| {
         let column = ColumnPath::from(name);
@@ -140,7 +142,7 @@ fn layout() -> WriterProperties {
     texts.into_iter().fold(layout, |layout, name| layout.set_column_statistics_enabled(name.into(), EnabledStatistics::None)).build()
 }
 
-fn columns<'a>(rows: &[PacketStep<'a>]) -> [Column<'a>; 15] {
+fn columns<'a>(rows: &[PacketStep<'a>]) -> [Column<'a>; 16] {
     let count = |value: fn(&PacketStep) -> u64| Values::Count(rows.iter().map(value).collect());
     let maybe = |value: fn(&PacketStep) -> Option<u64>| Values::OptionalCount(rows.iter().map(value).collect());
     let text = |value: fn(&PacketStep<'a>) -> &'a str| Values::Text(rows.iter().map(value).collect());
@@ -151,6 +153,7 @@ fn columns<'a>(rows: &[PacketStep<'a>]) -> [Column<'a>; 15] {
         column("event", text(|step| step.event)),
         column("packet", count(|step| step.packet)),
         column("flow", text(|step| step.flow)),
+        column("connection", maybe(|step| step.connection)),
         column("answer", Values::OptionalFlag(rows.iter().map(|step| Some(step.is_answer)).collect())),
         column("link", maybe_text(|step| step.link)),
         column("class", maybe_text(|step| step.class)),
@@ -175,6 +178,7 @@ mod tests {
         event: "offered",
         packet: 0,
         flow: "voice",
+        connection: None,
         is_answer: false,
         link: Some("line"),
         class: None,

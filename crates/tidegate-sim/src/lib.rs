@@ -126,5 +126,5 @@ pub use statistics::{
     Replication, RoundOutcome, SizeOutcome, TaggedOutcome, TcpOutcome, WorkloadOutcome,
 };
 pub use tagging::Tagging;
-pub use trace::{Step, TraceEvent, Tracer};
+pub use trace::{Origin, Step, TraceEvent, TracedConnection, Tracer};
 pub use workload::{Completion, CompletionSink, Pattern, Rhythm, Workload};

@@ -1,6 +1,6 @@
 //! The life of every packet of a replication, step by step, in the order of time.
 
-use crate::id::LinkId;
+use crate::id::{LinkId, NodeId};
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow};
 use tidegate_core::units::Time;
 
@@ -35,6 +35,28 @@ pub enum Step {
     Delivered,
 }
 
+/// What a packet belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The flow at this place of [`Network::flows`](crate::Network::flows).
+    Flow(usize),
+    /// A connection of a workload.
+    Connection(TracedConnection),
+}
+
+/// A connection of a workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedConnection {
+    /// The workload, by its place in [`Network::workloads`](crate::Network::workloads).
+    pub workload: usize,
+    /// Its number among those of the workload, from 0, as in [`Completion`](crate::Completion).
+    pub number: u64,
+    /// Its sender.
+    pub from: NodeId,
+    /// Its receiver.
+    pub to: NodeId,
+}
+
 /// One step of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceEvent {
@@ -42,11 +64,11 @@ pub struct TraceEvent {
     pub at: Time,
     /// What happens.
     pub step: Step,
-    /// The number of the packet, from 0 in the order in which they reach their first port. Packets of one flow, instant and length are alike, and may
-    /// change numbers where a link reorders them.
+    /// The number of the packet, from 0 in the order in which they reach their first port. Packets of one flow or connection, instant and length are
+    /// alike, and may change numbers where a link reorders them.
     pub packet: u64,
-    /// Its flow, by its place in [`Network::flows`](crate::Network::flows).
-    pub flow: usize,
+    /// What it belongs to.
+    pub origin: Origin,
     /// It is on the way back: an acknowledgement.
     pub is_answer: bool,
     /// The link whose port or which itself it is at; `None` at the end of the path.

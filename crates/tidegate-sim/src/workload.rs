@@ -98,6 +98,8 @@ pub struct Completion {
     pub replication: u32,
     /// The workload, by its place in [`Network::workloads`](crate::Network::workloads).
     pub workload: usize,
+    /// Its number among those of the workload, from 0.
+    pub number: u64,
     /// The round, from 0: connections of one round arrive at one instant.
     pub round: u64,
     /// The sender.
@@ -124,8 +126,8 @@ pub trait CompletionSink: Sync {
 const EPHEMERAL_PORTS: (u16, u64) = (49_152, 16_384);
 
 impl Workload {
-    /// The header of the `number`-th connection, from 0, between two hosts.
-    pub(crate) fn header_of(&self, number: u64, from: NodeId, to: NodeId) -> Header {
+    /// The header of the data of the `number`-th connection, from 0, between two hosts.
+    pub fn header_of(&self, number: u64, from: NodeId, to: NodeId) -> Header {
         let mut header = self.header;
         if let Layer::V4 { source, destination, transport } = &mut header.network {
             (*source, *destination) = (host_address(from), host_address(to));

@@ -1,13 +1,13 @@
 //! Whatever the network, the books balance, time goes on and everything that was measured is consistent.
 
 mod networks;
+mod traced;
 
 use networks::any::any_network;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use tidegate_core::units::Duration;
-use tidegate_sim::{Control, Experiment, LinkId, Outcome, Step, TraceEvent, Tracer, run};
+use tidegate_sim::{Control, Experiment, Origin, Outcome, Step, run};
+use traced::{Steps, counts, lives};
 
 fn check(outcome: &Outcome) {
     for port in &outcome.ports {
@@ -72,52 +72,15 @@ proptest! {
         let plain = run(&network, &experiment, &Control::default()).unwrap();
         prop_assert_eq!(format!("{:?}", (&traced.flows, &traced.ports)), format!("{:?}", (&plain.flows, &plain.ports)));
         let steps = steps.0.into_inner().unwrap();
-        prop_assert!(steps.is_sorted_by(|a, b| !b.at.is_before(a.at)));
-        for (index, port) in traced.ports.iter().enumerate() {
-            let count = |is: fn(&Step) -> bool| steps.iter().filter(|event| event.link == Some(LinkId(index)) && is(&event.step)).count() as u64;
-            prop_assert_eq!(count(|step| *step == Step::Offered), port.offered.packets);
-            prop_assert_eq!(count(|step| matches!(step, Step::Started { .. })), port.sent.packets);
-            prop_assert_eq!(count(|step| matches!(step, Step::Dropped(_))), port.dropped.iter().map(|volume| volume.packets).sum::<u64>());
-        }
-        for (index, flow) in traced.flows.iter().enumerate() {
-            let of_flow = || steps.iter().filter(|event| event.flow == index && !event.is_answer);
-            let delivered = of_flow().filter(|event| event.step == Step::Delivered);
-            prop_assert_eq!(delivered.clone().count() as u64, flow.delivered.packets);
-            let longest = delivered.map(|event| event.at.since(event.created).picoseconds()).max();
-            prop_assert!(longest <= flow.longest.map(|(_, longest)| longest.delay));
-        }
+        counts(&traced, &steps)?;
         for event in &steps {
-            prop_assert!(event.link.is_none_or(|link| event.is_answer || network.flows[event.flow].path.contains(&link)), "{:?}", event);
+            let Origin::Flow(flow) = event.origin else { unreachable!("{event:?}: there is no workload") };
+            prop_assert!(event.link.is_none_or(|link| event.is_answer || network.flows[flow].path.contains(&link)), "{:?}", event);
+            if event.step == Step::Delivered && !event.is_answer {
+                let longest = traced.flows[flow].longest.map(|(_, longest)| longest.delay);
+                prop_assert!(Some(event.at.since(event.created).picoseconds()) <= longest, "{:?}", event);
+            }
         }
         lives(&steps)?;
-    }
-}
-
-/// Every packet takes its steps in their order, and none after its end.
-fn lives(steps: &[TraceEvent]) -> Result<(), TestCaseError> {
-    let mut last: BTreeMap<u64, Vec<TraceEvent>> = BTreeMap::new();
-    steps.iter().for_each(|event| last.entry(event.packet).or_default().push(*event));
-    for life in last.values().filter(|life| life.iter().all(|event| event.step != Step::Copied)) {
-        prop_assert!(matches!(life[0].step, Step::Offered | Step::Marked), "{:?}", life);
-        for pair in life.windows(2) {
-            let follows = match pair[0].step {
-                Step::Offered => matches!(pair[1].step, Step::Coloured | Step::Marked | Step::Queued { .. } | Step::Dropped(_)),
-                Step::Coloured | Step::Marked => pair[1].step != Step::Delivered,
-                Step::Queued { .. } => !matches!(pair[1].step, Step::Offered | Step::Queued { .. } | Step::Lost | Step::Delivered),
-                Step::Started { .. } => matches!(pair[1].step, Step::Offered | Step::Marked | Step::Lost | Step::Delivered),
-                Step::Dropped(_) | Step::Lost | Step::Delivered | Step::Copied => false,
-            };
-            prop_assert!(follows, "{:?}", life);
-        }
-    }
-    Ok(())
-}
-
-#[derive(Default)]
-struct Steps(Mutex<Vec<TraceEvent>>);
-
-impl Tracer for Steps {
-    fn step(&self, event: &TraceEvent) {
-        self.0.lock().unwrap().push(*event);
     }
 }

@@ -2,13 +2,12 @@
 
 mod failing;
 mod networks;
+mod traced;
 
 use failing::{CLASSES, any_failures, any_graph, diamond, duplex, failure, micros, with_failures};
 use networks::{fifo, flow, random_loss, rate};
 use proptest::prelude::*;
 use proptest::sample::select;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Duration;
@@ -17,9 +16,10 @@ use tidegate_sim::routing::{Choice, MOST_PATHS, flow_hash};
 use tidegate_sim::source::{Cbr, Greedy, Poisson};
 use tidegate_sim::tcp::Tcp;
 use tidegate_sim::{
-    Control, Experiment, Failure, LengthDistribution, LinkId, Network, NodeId, Outcome, Reroute, RoutedPath, Source, Step, TraceEvent,
-    Tracer, run,
+    Control, Experiment, Failure, LengthDistribution, LinkId, Network, NodeId, Origin, Outcome, Reroute, RoutedPath, Source, Step,
+    TraceEvent, run,
 };
+use traced::{Steps, lives_of};
 
 /// A packet of 1000 bytes per millisecond.
 fn steady() -> Source {
@@ -287,15 +287,6 @@ fn distance(network: &Network, from: NodeId, to: NodeId, is_usable: impl Fn(usiz
     Some(distances[to.0]).filter(|&distance| distance != u64::MAX)
 }
 
-#[derive(Default)]
-struct Steps(Mutex<Vec<TraceEvent>>);
-
-impl Tracer for Steps {
-    fn step(&self, event: &TraceEvent) {
-        self.0.lock().unwrap().push(*event);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -378,10 +369,9 @@ proptest! {
 
 /// No packet is on a link at any instant of an outage, and none starts. Packets of sources that send several at once are not told apart, and are left out.
 fn crosses_nothing(network: &Network, steps: &[TraceEvent]) -> Result<(), TestCaseError> {
-    let mut last: BTreeMap<u64, Vec<TraceEvent>> = BTreeMap::new();
-    steps.iter().for_each(|event| last.entry(event.packet).or_default().push(*event));
-    for life in last.values() {
-        let is_told_apart = matches!(network.flows[life[0].flow].source, Source::Cbr(_) | Source::Poisson(_));
+    for life in lives_of(steps).values() {
+        let is_told_apart =
+            matches!(life[0].origin, Origin::Flow(flow) if matches!(network.flows[flow].source, Source::Cbr(_) | Source::Poisson(_)));
         if !is_told_apart || life.iter().any(|event| event.step == Step::Copied) {
             continue;
         }

@@ -3,8 +3,9 @@
 mod connections;
 mod failing;
 mod networks;
+mod traced;
 
-use connections::{as_flows, deep, play, play_with_changes, random, star, tcp, transfers, workload};
+use connections::{Kept, as_flows, deep, play, play_with_changes, random, star, tcp, transfers, workload};
 use failing::{any_failures, any_graph, duplex, failure, micros, with_failures};
 use networks::{fifo, flow, parameters, port, random_loss, rate};
 use proptest::prelude::*;
@@ -26,6 +27,7 @@ use tidegate_sim::{
     Completion, Control, Experiment, LinkId, Network, NetworkChange, NodeId, Outcome, Pattern, Pause, Rhythm, RoutedPath, Source, Workload,
     run, run_with_changes,
 };
+use traced::{Steps, counts, lives, of_connections};
 
 const ANY_PATHS: [EqualPaths; 3] = [EqualPaths::First, EqualPaths::Flow, EqualPaths::Packet];
 
@@ -181,6 +183,20 @@ proptest! {
             prop_assert_eq!(port.offered.packets, port.sent.packets + dropped + port.queued.packets, "{}", link.name);
         }
         prop_assert_eq!(&outcome, &run_with_changes(&network, &changes, &experiment, &Control::default()).unwrap());
+
+        // A trace changes nothing, and has what is counted.
+        let experiment = Experiment { warm_up: Duration::ZERO, replications: 1, ..experiment };
+        let (steps, complete) = (Steps::default(), Kept::default());
+        let control = Control { tracer: Some(&steps), completions: Some(&complete), ..Control::default() };
+        let [mut traced, mut plain] = [control, Control::default()].map(|control| run_with_changes(&network, &changes, &experiment, &control).unwrap());
+        // A port that is computed ahead knows of packets that leave it after the end.
+        traced.flows.iter_mut().chain(&mut plain.flows).for_each(|flow| flow.longest = None);
+        let told = |outcome: &Outcome| format!("{:?}", (&outcome.flows, &outcome.ports, &outcome.workloads, &outcome.failures));
+        prop_assert_eq!(told(&traced), told(&plain));
+        let (steps, complete) = (steps.0.into_inner().unwrap(), complete.0.into_inner().unwrap());
+        counts(&traced, &steps)?;
+        lives(&steps)?;
+        of_connections(&network, &traced, &complete, network.workloads[0].tcp.headers, &steps)?;
     }
 
     /// Pauses with the headroom that is derived lose nothing of workloads: no segment is sent twice, and all is released at the end.

@@ -9,6 +9,7 @@ use crate::random::Stream;
 use crate::tcp::receiving_end::ReceivingEnd;
 use crate::tcp::sending_end::SendingEnd;
 use crate::time::NEVER;
+use crate::trace::TracedConnection;
 use crate::workload::Pattern;
 use crate::workload::ideal::completion_time;
 
@@ -88,6 +89,9 @@ impl<'a> Connections<'a> {
             emitted_before: flows.pool.emitted(flow),
             answers_before: flows.reverse_path.meters[connection as usize].emitted.packets,
         };
+        if let Some(tracing) = &mut flows.tracing {
+            tracing.begin(slot, TracedConnection { workload: index, number, from: ends.0, to: ends.1 });
+        }
         if slot == workloads.present.len() {
             workloads.present.push(present);
         } else {

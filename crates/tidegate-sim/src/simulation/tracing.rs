@@ -1,20 +1,20 @@
 //! Tells a [`Tracer`] what happens to packets: gives them numbers, and holds what is known ahead until its time has come.
 //!
 //! Packets carry no number, so that none is paid for where nothing is traced. A packet is known by its flow, the instant at which it was sent and its
-//! length. Those that have all three in common are told apart by how far they have come.
+//! length; one of a workload's connection by its slot and its path, too. Those that have all in common are told apart by how far they have come.
 
 use super::packet::PacketMeta;
 use crate::id::LinkId;
 use crate::network::Network;
 use crate::route::{BACK, Hop};
 use crate::source::Source;
-use crate::trace::{Step, TraceEvent, Tracer};
+use crate::trace::{Origin, Step, TraceEvent, TracedConnection, Tracer};
 use std::collections::{BTreeMap, HashMap};
 use tidegate_core::packet::{Colour, DropReason, Ecn, Flow};
 use tidegate_core::units::Time;
 
-/// What is known of a packet without a number.
-type Likeness = (u32, u64, u32);
+/// What is known of a packet without a number: its flow, when it was sent, its length, and its path.
+type Likeness = (u32, u64, u32, u32);
 
 /// How far a packet has come: three times the number of its link within the path, and how far it has come there.
 type Stage = u32;
@@ -39,6 +39,10 @@ pub(super) struct Tracing<'a> {
     tracer: &'a dyn Tracer,
     /// By connection, its flow.
     flows: Vec<usize>,
+    /// The number of the first slot's flow.
+    first_slot: usize,
+    /// By slot, the connection that has or had it.
+    connections: Vec<TracedConnection>,
     /// The packets under way, with their numbers.
     under_way: HashMap<Likeness, Vec<(Stage, u64)>>,
     next: u64,
@@ -63,15 +67,34 @@ pub(super) struct Traced {
 impl<'a> Tracing<'a> {
     pub(super) fn new(tracer: &'a dyn Tracer, network: &Network) -> Tracing<'a> {
         let is_tcp = |flow: &usize| matches!(network.flows[*flow].source, Source::Tcp(_));
-        let flows = (0..network.flows.len()).filter(is_tcp).collect();
-        Tracing { tracer, flows, under_way: HashMap::new(), next: 0, ahead: BTreeMap::new(), entered: 0, last: None, is_known: false }
+        let first_slot = network.flows.len();
+        Tracing {
+            tracer,
+            flows: (0..first_slot).filter(is_tcp).collect(),
+            first_slot,
+            connections: Vec::new(),
+            under_way: HashMap::new(),
+            next: 0,
+            ahead: BTreeMap::new(),
+            entered: 0,
+            last: None,
+            is_known: false,
+        }
+    }
+
+    /// A connection of a workload arrives in a slot: in a new one behind all others, or in one of which no packet is under way.
+    pub(super) fn begin(&mut self, slot: usize, connection: TracedConnection) {
+        match self.connections.get_mut(slot) {
+            Some(before) => *before = connection,
+            None => self.connections.push(connection),
+        }
     }
 
     /// A packet reaches the port of its hop.
     pub(super) fn offered(&mut self, now: u64, packet: &Traced) {
         let number = self.arrive(packet);
         let event = self.event(now, Step::Offered, packet, number);
-        self.last = Some((likeness(packet), event));
+        self.last = Some((self.likeness(packet), event));
         self.tell(event);
     }
 
@@ -114,11 +137,12 @@ impl<'a> Tracing<'a> {
     /// A step at or after an instant that may lie ahead, on the way to a hop: on the link before, or at the end of the path.
     pub(super) fn on_link(&mut self, at: u64, step: Step, link: Option<LinkId>, packet: &Traced) {
         let on_the_way = before(packet.hop).unwrap_or_default();
+        let likeness = self.likeness(packet);
         let number = match step {
             Step::Lost | Step::Delivered => self.end(packet, on_the_way),
             _ => {
                 let number = self.advance(packet, Some(on_the_way), on_the_way);
-                self.under_way.entry(likeness(packet)).or_default().push((on_the_way, number));
+                self.under_way.entry(likeness).or_default().push((on_the_way, number));
                 number
             }
         };
@@ -143,13 +167,12 @@ impl<'a> Tracing<'a> {
     fn event(&self, at: u64, step: Step, packet: &Traced, number: u64) -> TraceEvent {
         let Traced { hop, meta, length, colour, queue } = *packet;
         let is_answer = hop.flow & BACK != 0;
-        let flow = if is_answer { self.flows[(hop.flow & !BACK) as usize] } else { hop.flow as usize };
         let link = LinkId(hop.link as usize);
         TraceEvent {
             at: Time::from_picoseconds(at),
             step,
             packet: number,
-            flow,
+            origin: self.origin(hop),
             is_answer,
             link: Some(link),
             created: Time::from_picoseconds(meta.created),
@@ -160,6 +183,28 @@ impl<'a> Tracing<'a> {
         }
     }
 
+    /// The slot of the packets at a hop; `None` if they are not of a workload.
+    fn slot(&self, hop: Hop) -> Option<usize> {
+        let first = if hop.flow & BACK == 0 { self.first_slot } else { self.flows.len() };
+        ((hop.flow & !BACK) as usize).checked_sub(first)
+    }
+
+    /// What the packets at a hop belong to.
+    fn origin(&self, hop: Hop) -> Origin {
+        match self.slot(hop) {
+            Some(slot) => Origin::Connection(self.connections[slot]),
+            None if hop.flow & BACK == 0 => Origin::Flow(hop.flow as usize),
+            None => Origin::Flow(self.flows[(hop.flow & !BACK) as usize]),
+        }
+    }
+
+    /// Paths of workloads do not part, so the first cursor of a packet's path tells the path. Paths of flows are not told apart.
+    fn likeness(&self, packet: &Traced) -> Likeness {
+        let Traced { hop, meta, length, .. } = *packet;
+        let path = self.slot(hop).map_or(0, |_| meta.cursor - u32::from(hop.place));
+        (hop.flow, meta.created, length, path)
+    }
+
     fn arrive(&mut self, packet: &Traced) -> u64 {
         let at = stage(packet.hop, OFFERED);
         let from = if std::mem::take(&mut self.is_known) { Some(at) } else { before(packet.hop) };
@@ -168,7 +213,8 @@ impl<'a> Tracing<'a> {
 
     /// The number of a packet that has come so far, and goes on to another stage. One that has not been seen gets a number.
     fn advance(&mut self, packet: &Traced, from: Option<Stage>, to: Stage) -> u64 {
-        let alike = self.under_way.entry(likeness(packet)).or_default();
+        let likeness = self.likeness(packet);
+        let alike = self.under_way.entry(likeness).or_default();
         if let Some((stage, number)) = alike.iter_mut().find(|(stage, _)| Some(*stage) == from) {
             *stage = to;
             return *number;
@@ -182,7 +228,7 @@ impl<'a> Tracing<'a> {
     /// The number of a packet that has come so far, and goes no further.
     fn end(&mut self, packet: &Traced, stage: Stage) -> u64 {
         let number = self.advance(packet, Some(stage), stage);
-        let likeness = likeness(packet);
+        let likeness = self.likeness(packet);
         if let Some(alike) = self.under_way.get_mut(&likeness) {
             if let Some(place) = alike.iter().position(|&other| other == (stage, number)) {
                 alike.remove(place);
@@ -193,8 +239,4 @@ impl<'a> Tracing<'a> {
         }
         number
     }
-}
-
-fn likeness(packet: &Traced) -> Likeness {
-    (packet.hop.flow, packet.meta.created, packet.length)
 }

@@ -225,7 +225,7 @@ impl<'a> Workloads<'a> {
 
     /// The receiver has the last byte.
     fn complete(&mut self, now: u64, slot: usize, plane: &mut DataPlane) {
-        let Present { workload: index, round: place, ends: (from, to), bytes, began, ideal, .. } = self.present[slot];
+        let Present { workload: index, number, round: place, ends: (from, to), bytes, began, ideal, .. } = self.present[slot];
         let (workload, state) = (&self.network.workloads[index as usize], &mut self.all[index as usize]);
         let round = &mut self.rounds[place as usize];
         round.left -= 1;
@@ -238,6 +238,7 @@ impl<'a> Workloads<'a> {
             sink.complete(&Completion {
                 replication: self.replication,
                 workload: index as usize,
+                number,
                 round: round.number,
                 from,
                 to,

@@ -20,7 +20,7 @@ use tidegate_sim::{
 
 /// Keeps every completion.
 #[derive(Default)]
-struct Kept(Mutex<Vec<Completion>>);
+pub struct Kept(pub Mutex<Vec<Completion>>);
 
 impl CompletionSink for Kept {
     fn complete(&self, completion: &Completion) {
