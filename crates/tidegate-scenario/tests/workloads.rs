@@ -220,3 +220,24 @@ fn pauses_stop_connections_too() {
     let of_leaves = |port: &&PortOutcome| !port.name.starts_with("dc-host");
     assert!(outcome.ports.iter().filter(of_leaves).all(|port| port.dropped.iter().all(|volume| volume.packets == 0)));
 }
+
+#[test]
+fn connections_go_with_calls_that_are_admitted_by_rates_in_other_classes() {
+    let read = |name: &str| fs::read_to_string(format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let back = |policy: &str| format!("\n[[link]]\nname = \"back\"\nfrom = \"internet\"\nto = \"office\"\npolicy = \"{policy}\"\n");
+    let web = "[[workload]]\nname = \"web\"\nfrom = \"office\"\nto = \"internet\"\nsizes = \"10 kB\"\ninterval = \"2 s\"\n\
+               source = { kind = \"tcp\", segment = \"900 B\" }\n";
+    let by_rates = format!("{}{}{web}", read("dynamic-flows.toml"), back("node"));
+    let short = ["simulation.duration=\"600 s\"", "simulation.replications=1"].map(str::to_owned);
+    let scenario = parse_text("test", &by_rates, &short).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+    let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+    assert!(outcome.calls[0].admitted > 0 && outcome.workloads[0].arrivals > 30 && outcome.workloads[0].all.is_some());
+    let loss: u64 = outcome.ports[0].classes[0].dropped.iter().map(|volume| volume.packets).sum();
+    assert_eq!(loss, 0, "calls lose nothing");
+    let refused = |text: &str| parse_str("test", text).map(|_| ()).unwrap_err().render(false);
+    let among_calls = refused(&format!("{by_rates}header = {{ dscp = \"af41\" }}\n"));
+    assert!(among_calls.contains("may come in class `calls` at link access") && among_calls.contains("dscp = \"af41\""), "{among_calls}");
+    let by_budgets = refused(&format!("{}{}{web}", read("calls-by-budgets.toml"), back("router")));
+    assert!(by_budgets.contains("budgets promise delays to calls") && by_budgets.contains("name = \"web\""), "{by_budgets}");
+}

@@ -6,6 +6,7 @@ use crate::network::{Link, Network};
 use crate::pause::Holders;
 use crate::rerouting::avoided;
 use crate::route::Routes;
+use crate::workload::classes::check_calls;
 use crate::workload::reach::Reach;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
@@ -92,6 +93,9 @@ impl Course {
         let mut phases = Vec::new();
         let holders = if network.pauses.is_empty() { None } else { Some(Holders::of(network, &routes)?) };
         let reach = if network.workloads.is_empty() { None } else { Some(Reach::of(network)?) };
+        if let Some(reach) = &reach {
+            check_calls(network, reach)?;
+        }
         if changes.is_empty() {
             return Ok(Course { routes, phases, classes, happenings, avoided, reach, holders });
         }

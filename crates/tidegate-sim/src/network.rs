@@ -413,8 +413,9 @@ impl Network {
             if !names.insert(workload.name.as_str()) {
                 return refuse("name", "another workload has it".into(), "a unique name".into());
             }
-            if !self.calls.is_empty() || self.broker.is_some() {
-                return refuse("name", "flows of the network ask for admission, and its connections do not".into(), "no calls".into());
+            if self.broker.is_some() {
+                let problem = "budgets promise delays to calls, and connections of a workload arrive at random, any number at once";
+                return refuse("name", problem.into(), "calls that are admitted by rates".into());
             }
             if let Err(fault) = workload.check(self.nodes.len()) {
                 return refuse(fault.key, fault.problem, fault.expected);

@@ -95,7 +95,7 @@ pub fn waiting(network: &Network) -> Vec<Waiting> {
     if !network.workloads.is_empty()
         && let Ok(reach) = Reach::of(network)
     {
-        all.extend(waiting_of_workloads(network, &reach).into_iter().map(|((port, class), came)| {
+        all.extend(waiting_of_workloads(network, &network.workloads, &reach).into_iter().map(|((port, class), came)| {
             let account = came.map_or(Holders::UNCOUNTED, |(link, class)| holders.behind(link.0, class));
             let counted = Holders::number(account).map(|account| (holders.accounts[account].0 as usize, holders.accounts[account].1));
             Waiting { port, class, counted }

@@ -5,7 +5,7 @@
 //! | [`sizes`] | empirical distributions of sizes, and two published ones |
 //! | [`reach`] | the paths between the hosts of workloads, and the load they bring to each link |
 //! | `detours` | the paths that connections take while links fail |
-//! | `classes` | the classes that packets of connections may have |
+//! | [`classes`] | the classes that packets of connections may have |
 //! | `ideal` | how long a connection takes alone on its path |
 //!
 //! An arrival is one connection, or with [`Pattern::Incast`] a round of several to one receiver. Arrivals do not wait for the network, except with
@@ -22,7 +22,7 @@ pub use sizes::Sizes;
 use tidegate_core::classifier::{Header, Network as Layer};
 use tidegate_core::units::{Duration, Time};
 
-pub(crate) mod classes;
+pub mod classes;
 pub(crate) mod detours;
 pub(crate) mod ideal;
 pub mod reach;

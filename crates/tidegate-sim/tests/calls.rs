@@ -1,16 +1,20 @@
-//! Calls end to end: what is refused, what a release leaves behind, and networks in which calls have no meaning.
+//! Calls end to end: what is refused, what a release leaves behind, calls beside workloads, and networks in which calls have no meaning.
 
+mod connections;
 mod networks;
 
+use connections::{deep, workload};
 use networks::speed::{self, Speed};
 use networks::{flow, link, parameters, port, rate};
 use tidegate_core::admission::{LinkSettings, Service, Target, TrafficSpec};
+use tidegate_core::classifier::{Header, Network as Layer};
 use tidegate_core::packet::DropReason;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{FlowParameters, ServiceClass};
 use tidegate_core::units::Duration;
 use tidegate_sim::source::{LengthDistribution, Poisson};
-use tidegate_sim::{Arrivals, Calls, Control, Experiment, Network, Source, Subject, run};
+use tidegate_sim::workload::Sizes;
+use tidegate_sim::{Arrivals, Calls, Control, Experiment, Network, NodeId, Pattern, Rhythm, Source, Subject, Workload, run};
 
 const PLACES: usize = 4;
 
@@ -61,6 +65,84 @@ fn the_release_follows_the_last_packet() {
     assert_eq!(outcome.ports[0].dropped[DropReason::Removed as usize].packets, 0);
     assert_eq!(outcome.flows.iter().map(|flow| flow.offered.packets - flow.delivered.packets - flow.in_network.packets).sum::<u64>(), 0);
     assert!(outcome.flows[..3].iter().all(|flow| flow.delivered.packets > 1000), "the fourth never fits");
+}
+
+/// Connections from one node to another, with a code point of their own.
+fn connections_between(from: usize, to: usize) -> Workload {
+    let sizes = Sizes::new(&[(300.0, 0.5), (20_000.0, 1.0)]).unwrap();
+    let mut some = workload("some", Pattern::Listed(vec![(NodeId(from), NodeId(to))]), Rhythm::Poisson { per_second: 2.0 }, sizes);
+    (some.tcp.segment, some.header) = (1000, tcp_header(10));
+    some
+}
+
+fn tcp_header(dscp: u8) -> Header {
+    let mut header = networks::header(dscp);
+    if let Layer::V4 { transport, .. } = &mut header.network {
+        transport.protocol = 6;
+    }
+    header
+}
+
+/// The node has a class for all that is no call, and a link back.
+fn with_best_effort() -> Network {
+    let mut network = network();
+    let place = FlowParameters { class: Some(ServiceClass::Guaranteed), rate: Some(rate(1000)), ..FlowParameters::default() };
+    let mut parameters = vec![FlowParameters { tolerance: Some(Duration::ZERO), ..place }; PLACES];
+    parameters.push(FlowParameters { class: Some(ServiceClass::BestEffort), ..FlowParameters::default() });
+    network.links[0].port = port(1_000_000, SchedulerKind::IntegratedServices, &parameters, 10_000);
+    network.links.push(link("back", 1, 0, Duration::from_milliseconds(1), networks::fifo(1_000_000, 10_000)));
+    network
+}
+
+#[test]
+fn connections_have_what_calls_leave_and_take_nothing_of_theirs() {
+    let mut network = with_best_effort();
+    network.workloads = vec![connections_between(0, 1)];
+    let experiment = Experiment { duration: Duration::from_seconds(2000), ..Experiment::default() };
+    let outcome = run(&network, &experiment, &Control::default()).unwrap();
+    let (calls, workload, classes) = (&outcome.calls[0], &outcome.workloads[0], &outcome.ports[0].classes);
+    assert!(calls.admitted > 200 && !calls.refused.is_empty(), "{calls:?}");
+    assert_eq!(outcome.flows.iter().map(|flow| flow.offered.packets - flow.delivered.packets - flow.in_network.packets).sum::<u64>(), 0);
+    assert!(workload.arrivals > 3_500 && workload.unfinished < 20, "{workload:?}");
+    assert_eq!(outcome.ports[0].dropped.iter().map(|dropped| dropped.packets).sum::<u64>(), 0);
+    // The last class has the connections, and the others nothing of them.
+    let offered = |flow: usize| outcome.flows[flow].offered.packets - outcome.flows[flow].in_network.packets;
+    assert!(
+        (0..PLACES)
+            .all(|call| classes[call].sent.packets >= offered(call) && classes[call].sent.packets <= outcome.flows[call].offered.packets)
+    );
+    assert!(classes[PLACES].sent.packets > 20_000, "{}", classes[PLACES].sent.packets);
+}
+
+#[test]
+fn calls_and_connections_on_disjoint_paths_change_nothing_of_each_other() {
+    let calls = network();
+    let nodes = calls.nodes.len();
+    let mut both = Network { nodes: (0..nodes + 2).map(|node| node.to_string()).collect(), ..calls.clone() };
+    let delay = Duration::from_milliseconds(2);
+    both.links.push(link("there", nodes, nodes + 1, delay, deep(1_000_000, 3)));
+    both.links.push(link("back", nodes + 1, nodes, delay, deep(1_000_000, 1)));
+    both.workloads = vec![connections_between(nodes, nodes + 1)];
+    let apart = Network { flows: Vec::new(), calls: Vec::new(), ..both.clone() };
+    let experiment = Experiment { duration: Duration::from_seconds(500), warm_up: Duration::from_seconds(20), ..Experiment::default() };
+    let [both, calls, apart] = [both, calls, apart].map(|network| run(&network, &experiment, &Control::default()).unwrap());
+    assert!(calls.calls[0].admitted > 50 && apart.workloads[0].arrivals > 800);
+    assert_eq!((&both.calls, &both.flows, &both.ports[..=PLACES]), (&calls.calls, &calls.flows, &calls.ports[..]));
+    assert_eq!((&both.workloads, &both.ports[PLACES + 1..]), (&apart.workloads, &apart.ports[PLACES + 1..]));
+}
+
+#[test]
+fn connections_in_the_queues_of_calls_are_refused() {
+    let mut network = with_best_effort();
+    network.workloads = vec![connections_between(0, 1)];
+    network.workloads[0].header = tcp_header(2);
+    let experiment = Experiment { duration: Duration::from_seconds(1), ..Experiment::default() };
+    let text = run(&network, &experiment, &Control::default()).unwrap_err().to_string();
+    assert!(text.contains("may come in class `class 2` at link node, whose queues are those of calls"), "{text}");
+    // The same class elsewhere is free.
+    network.workloads[0].pattern = Pattern::Listed(vec![(NodeId(2), NodeId(0))]);
+    network.links.push(link("to 2", 0, 2, Duration::ZERO, networks::fifo(1_000_000, 100)));
+    run(&network, &experiment, &Control::default()).unwrap();
 }
 
 #[test]

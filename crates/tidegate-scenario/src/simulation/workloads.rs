@@ -14,6 +14,7 @@ use crate::value::Block;
 use tidegate_core::units::Duration;
 use tidegate_sim::random::Stream;
 use tidegate_sim::tcp::{Application, Tcp, TransferSize, Transfers};
+use tidegate_sim::workload::classes::check_calls;
 use tidegate_sim::workload::reach::Reach;
 use tidegate_sim::workload::{Pattern, Rhythm, Workload};
 use tidegate_sim::{Experiment, Network, NodeId, Source};
@@ -44,7 +45,8 @@ impl Building<'_> {
         if file.workload.is_empty() || self.findings.len() > before || !self.is_complete {
             return Vec::new();
         }
-        let reach = match network.check().and_then(|()| Reach::of(network)) {
+        let found = network.check().and_then(|()| Reach::of(network));
+        let reach = match found.and_then(|reach| check_calls(network, &reach).map(|()| reach)) {
             Ok(reach) => reach,
             Err(problem) => {
                 let span = match problem.subject {
@@ -323,6 +325,8 @@ fn key_span(table: &WorkloadTable, key: &str) -> Span {
         "places" => table.places.as_ref().map(|at| at.span.clone()),
         "start" => table.start.as_ref().map(|at| at.span.clone()),
         "request" => table.request.as_ref().map(|at| at.span.clone()),
+        "name" => Some(table.name.span.clone()),
+        "header" => table.header.as_ref().map(|header| header.span.clone()),
         "sizes" => Some(table.sizes.span.clone()),
         "pairs" => Some(table.from.span.clone()),
         _ => table.source.as_ref().map(|block| block.span.clone()),

@@ -1,9 +1,11 @@
 //! The classes that packets of a workload's connections may have at each port, whatever their hosts and ports are, and where they may wait.
 
+use super::Workload;
 use super::reach::{Reach, weights};
+use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
 use crate::network::Network;
-use crate::route::reversed;
+use crate::route::{Routes, reversed};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::classifier::{Classifier, Header, Rule};
 
@@ -28,10 +30,10 @@ fn possible(classifier: &Classifier, header: &Header) -> Vec<usize> {
 /// A link, and a class of its port.
 pub(crate) type Place = (LinkId, usize);
 
-/// Where packets of workloads may wait, with the place before, if there is one. Each once.
-pub(crate) fn waiting(network: &Network, reach: &Reach) -> BTreeSet<(Place, Option<Place>)> {
+/// Where packets of these workloads may wait, with the place before, if there is one. Each once.
+pub(crate) fn waiting(network: &Network, workloads: &[Workload], reach: &Reach) -> BTreeSet<(Place, Option<Place>)> {
     let mut all = BTreeSet::new();
-    for workload in &network.workloads {
+    for workload in workloads {
         for is_back in [false, true] {
             let header = if is_back { reversed(&workload.header) } else { workload.header };
             // By link, the links before it, or none.
@@ -53,6 +55,29 @@ pub(crate) fn waiting(network: &Network, reach: &Reach) -> BTreeSet<(Place, Opti
         }
     }
     all
+}
+
+/// Checks that no packet of a connection comes in a class in which calls have queues of their own: a call takes its queue along when it leaves.
+///
+/// # Errors
+/// The first [`Problem`].
+pub fn check_calls(network: &Network, reach: &Reach) -> Result<(), Problem> {
+    if network.calls.is_empty() {
+        return Ok(());
+    }
+    let classes = Routes::of(network).classes(network);
+    let of_calls = network.calls.iter().flat_map(|calls| &calls.flows).flat_map(|&flow| &classes[flow]);
+    let taken: BTreeSet<Place> = of_calls.filter(|(link, _)| network.links[link.0].admission.is_some()).copied().collect();
+    for (index, workload) in network.workloads.iter().enumerate() {
+        let places = waiting(network, std::slice::from_ref(workload), reach);
+        if let Some(((LinkId(link), class), _)) = places.iter().find(|(place, _)| taken.contains(place)) {
+            let (class, link) = (&network.links[*link].port.classifier.classes()[*class].name, &network.links[*link].name);
+            let problem = format!("its packets may come in class `{class}` at link {link}, whose queues are those of calls");
+            let expected = "a header, or rules of classes, by which they have another class".into();
+            return Err(Problem { subject: Subject::Workload(index), name: workload.name.clone(), key: "header", problem, expected });
+        }
+    }
+    Ok(())
 }
 
 /// Adds the links on shortest paths to a node, each with those before it.
