@@ -300,7 +300,6 @@ impl HandingOver<'_> {
             Step::Now => {
                 stream.get_ref().set_read_timeout(Some(PATIENCE)).map_err(text)?;
                 let (mut standing, _no_changes) = self.service.stand_still(changes)?;
-                let began = Instant::now();
                 let snapshot = standing.snapshot().map_err(|error| format!("the snapshot cannot be written: {error}"))?;
                 let mut descriptors = vec![snapshot.as_fd(), self.server.descriptor()];
                 descriptors.extend(self.pages.map(PageServer::descriptor));
@@ -318,7 +317,7 @@ impl HandingOver<'_> {
                 self.server.leave();
                 self.is_followed.store(true, Ordering::Relaxed);
                 let told = say(stream.get_mut(), &Step::Yours);
-                let stood = began.elapsed();
+                let stood = standing.stood();
                 supervision::followed_by(asked.process);
                 self.stop.store(true, Ordering::Relaxed);
                 let told = told.map_or_else(|error| format!(", but did not hear of it: {error}"), |()| String::new());

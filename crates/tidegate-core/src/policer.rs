@@ -88,7 +88,7 @@ pub trait Policer {
     }
 
     /// Shows what it has charged, and what it has said of a frame that has not ended, number by number. A policer of the same contract that gets
-    /// these numbers goes on as this one.
+    /// these numbers goes on as this one. After [`Policer::start`] all numbers are zero, and no instant is to come.
     fn visit_state(&mut self, state: &mut dyn ContractState) {
         let _ = state;
     }

@@ -131,7 +131,7 @@ impl Observer<u32> for Events {
 
 /// A new port that goes on where this one is.
 fn continued(old: &mut Port<u32>, now: Time, (shaping, first_policer): (Shaping, u32)) -> Result<Port<u32>, ContinueError> {
-    let (state, mut packets) = (old.state(), Vec::new());
+    let (state, mut packets) = (old.state(now), Vec::new());
     for flow in (0..CLASSES).map(Flow) {
         packets.extend(old.queued(flow).map(|(packet, &payload)| {
             let Packet { flow, length, arrival, colour, part, ecn, .. } = packet;
@@ -201,6 +201,64 @@ fn policers_and_shapers_go_on_as_if_nothing_had_happened() {
     }
 }
 
+/// Random arrivals from `now` on, and what is sent and dropped until all has left.
+fn burst(port: &mut Port<u32>, mut now: Time, draws: &mut SplitMix64) -> Vec<(Time, u32, Option<DropReason>, Colour)> {
+    let mut events = Events::default();
+    for number in 0..40 {
+        let mut sent = Vec::new();
+        port.advance(now, &mut events, |sending| sent.push((sending.start, sending.packet.payload, None, sending.packet.colour)));
+        events.0.append(&mut sent);
+        port.offer(now, Flow(draws.below(CLASSES)), 60 + draws.below(LONGEST - 60), Colour::Green, number, &mut events);
+        now += Duration::from_microseconds(draws.below(500).into());
+    }
+    let mut sent = Vec::new();
+    port.advance(now + Duration::from_milliseconds(200), &mut events, |sending| {
+        sent.push((sending.start, sending.packet.payload, None, sending.packet.colour));
+    });
+    events.0.append(&mut sent);
+    events.0
+}
+
+/// Contracts that rest do not go along. They go on as those of the port that they come from, whether they have rested for long or for a moment.
+#[test]
+fn what_is_left_out_is_as_good_as_new() {
+    for shaping in [Shaping::Shaper, Shaping::Tree, Shaping::DeficitTree, Shaping::VirtualClock] {
+        let [mut some, mut all] = [0; 2];
+        for seed in 0..300_u32 {
+            let mut draws = SplitMix64::new(seed.into());
+            let mut now = Time::from_picoseconds(u64::MAX - 100_000_000_000);
+            let mut old = Port::<u32>::new(now, setup(shaping, seed));
+            burst(&mut old, now, &mut draws);
+            assert_eq!(old.occupancy().packets(), 0);
+            now += Duration::from_milliseconds(220);
+            // One more packet for some of the contracts, and a pause in which they fill, or do not.
+            for flow in 0..CLASSES {
+                if draws.below(3) == 0 {
+                    continue;
+                }
+                old.offer(now, Flow(flow), 60 + draws.below(LONGEST - 60), Colour::Green, 99, &mut ());
+            }
+            now += Duration::from_microseconds(2_000 + u64::from(draws.below(8_000)));
+            old.advance(now, &mut (), |_| {});
+            let state = old.state(now);
+            match state.contracts.len() {
+                0 => all += 1,
+                _ => some += 1,
+            }
+            if old.occupancy().packets() > 0 {
+                continue;
+            }
+            // Built a moment before, so that its own contracts have not rested.
+            let mut new = Port::new(now - Duration::from_microseconds(draws.below(3_000).into()), setup(shaping, seed));
+            new.continue_from(now, &state, []).unwrap();
+            let mut again = draws.clone();
+            let (expected, found) = (burst(&mut old, now, &mut draws), burst(&mut new, now, &mut again));
+            assert_eq!(expected, found, "{shaping:?}, seed {seed}");
+        }
+        assert!(all > 10 && some > 10, "{shaping:?}: {all} times all rest, {some} times some do not");
+    }
+}
+
 /// Where turns begin anew, too, no contract grants anything twice: `play` checks every packet. As much is sent as otherwise, but for what a turn holds.
 #[test]
 fn trees_of_turns_keep_their_contracts_and_send_as_much() {
@@ -221,7 +279,7 @@ fn what_does_not_suit_is_an_error() {
     (0..40).for_each(|number| old.offer(now, Flow(number % CLASSES), 1000, Colour::Green, number, &mut ()));
     let other = (Shaping::DeficitTree, 0);
     assert_eq!(continued(&mut old, now, other).unwrap_err(), ContinueError::Contracts);
-    let state = old.state();
+    let state = old.state(now);
     let go_on = |state: &PortState, packet: Option<(u32, u32)>| {
         let mut port = Port::<u32>::new(now, setup(Shaping::Shaper, 0));
         let packet = packet.map(|(flow, length)| {

@@ -134,6 +134,8 @@ pub fn run_observed<O: StageObserver + Send>(
     };
     let mut there = PreparedDirection::open(now, there, observer_a)?;
     let mut back = PreparedDirection::open(now, back, observer_b)?;
+    // While no packet waits for it.
+    memory::give_back_unused();
     if let Some((take_over, pair)) = take_over {
         let InheritedPair { directions: [to_b, to_a], locks: inherited } = take_over.prepared(pair)?;
         thread::scope(|scope| {
@@ -147,7 +149,6 @@ pub fn run_observed<O: StageObserver + Send>(
     }
     requests.keep_locks(locks);
 
-    memory::give_back_unused();
     let counters = [&there, &back].map(|workers| workers.iter().map(|worker| Mutex::new(worker.counters())).collect::<Vec<_>>());
     let (there, back) = thread::scope(|scope| {
         let start = |prepared: Vec<PreparedDirection<O>>, number: usize| {

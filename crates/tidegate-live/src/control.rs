@@ -288,7 +288,7 @@ impl Control {
     /// [`ControlError::NotHandedOver`], [`ControlError::Ended`]; all directions then go on.
     pub fn stand_still(&self) -> Result<Standing, ControlError> {
         let (verdict, at) = (Verdict::new(), clock::now() + NOTICE);
-        let mut standing = Standing { verdict: verdict.clone(), directions: Vec::new(), locks: Vec::new() };
+        let mut standing = Standing { since: at, verdict: verdict.clone(), directions: Vec::new(), locks: Vec::new() };
         let mut answers = Vec::new();
         for lines in &self.lines {
             let line = lines.only().map_err(|_| ControlError::NotHandedOver)?;

@@ -1,6 +1,8 @@
-//! Mapped memory: anonymous pages cut into pieces for frames, and rings shared with a socket.
+//! Mapped memory: anonymous pages cut into pieces for frames, rings shared with a socket, and files that are sealed.
 #![allow(unsafe_code)]
 
+use rustix::fs::{SealFlags, fcntl_get_seals};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -30,8 +32,18 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(length: usize, flags: libc::c_int, descriptor: libc::c_int, at: libc::off_t) -> io::Result<Mapping> {
+        Mapping::protected(libc::PROT_READ | libc::PROT_WRITE, length, flags, descriptor, at)
+    }
+
+    fn protected(
+        protection: libc::c_int,
+        length: usize,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+        at: libc::off_t,
+    ) -> io::Result<Mapping> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, descriptor, at) };
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, descriptor, at) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -134,6 +146,31 @@ impl SharedPages {
         assert!(offset < self.0.length, "offset {offset} in a ring of {} bytes", self.0.length);
         // SAFETY: the offset has just been checked against the mapping's length.
         unsafe { self.0.address.add(offset) }
+    }
+}
+
+/// The bytes of a file in memory that is sealed: neither they nor their number change any more.
+#[derive(Debug)]
+pub(crate) struct SealedBytes(Mapping);
+
+impl SealedBytes {
+    /// All bytes of the file.
+    ///
+    /// # Errors
+    /// It is empty, is not sealed against everything, or cannot be mapped.
+    pub(crate) fn of(file: &File) -> io::Result<SealedBytes> {
+        let sealed = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
+        if !fcntl_get_seals(file)?.contains(sealed) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let length = usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Mapping::protected(libc::PROT_READ, length, flags, file.as_raw_fd(), 0).map(SealedBytes)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping is as long as the file and lives as long as `self`. The seals, which cannot be taken away, keep the file as it is.
+        unsafe { std::slice::from_raw_parts(self.0.address.as_ptr(), self.0.length) }
     }
 }
 

@@ -10,20 +10,20 @@
 //!
 //! Numbers are little-endian. Texts and lists begin with their length in 4 bytes. `direction/continuation.rs` says what a direction writes.
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
+use crate::memory::SealedBytes;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Write};
+use std::ops::{Deref, Range};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use thiserror::Error;
 use tidegate_core::port::Volume;
 
 /// The version of the format. It grows with every change of what is written, or of what that means.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"TGATE-TO";
-
-/// The most bytes of a snapshot: more than any machine gives to frames.
-const LONGEST: u64 = 1 << 36;
 
 /// Why a snapshot cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -145,27 +145,37 @@ pub(crate) fn seal(directions: &[Vec<u8>]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// What one direction wrote, in the memory of the snapshot.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    memory: Arc<SealedBytes>,
+    place: Range<usize>,
+}
+
+impl Deref for Section {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory.bytes()[self.place.clone()]
+    }
+}
+
 /// The bytes of each direction.
 ///
 /// # Errors
 /// [`SnapshotError`]; nothing of it is of use then.
-pub(crate) fn unseal(memory: OwnedFd) -> Result<Vec<Vec<u8>>, SnapshotError> {
-    let sealed = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
-    if !fcntl_get_seals(&memory).is_ok_and(|seals| seals.contains(sealed)) {
-        return Err(SnapshotError::Damaged("its memory can still be changed"));
-    }
-    let mut file = File::from(memory);
-    let mut bytes = Vec::new();
-    let unreadable = |_| SnapshotError::Damaged("it cannot be read");
-    let length = file.metadata().map_err(unreadable)?.len();
-    if length > LONGEST || bytes.try_reserve_exact(length as usize).is_err() {
-        return Err(SnapshotError::Damaged("it is too long"));
-    }
-    file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(unreadable)?;
-    parts(&bytes)
+pub(crate) fn unseal(memory: OwnedFd) -> Result<Vec<Section>, SnapshotError> {
+    let memory = SealedBytes::of(&memory.into()).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => SnapshotError::Damaged("its memory can still be changed"),
+        _ => SnapshotError::Damaged("it cannot be read"),
+    })?;
+    let places = parts(memory.bytes())?;
+    let memory = Arc::new(memory);
+    Ok(places.into_iter().map(|place| Section { memory: memory.clone(), place }).collect())
 }
 
-fn parts(bytes: &[u8]) -> Result<Vec<Vec<u8>>, SnapshotError> {
+/// Where the bytes of each direction are.
+fn parts(bytes: &[u8]) -> Result<Vec<Range<usize>>, SnapshotError> {
     let mut reader = Reader::new(bytes);
     if reader.take()? != MAGIC {
         return Err(SnapshotError::Damaged("it does not begin as one"));
@@ -184,7 +194,8 @@ fn parts(bytes: &[u8]) -> Result<Vec<Vec<u8>>, SnapshotError> {
         reader.0 = rest;
         sum.add(&(length as u64).to_le_bytes());
         sum.add(direction);
-        directions.push(direction.to_vec());
+        let end = bytes.len() - rest.len();
+        directions.push(end - length..end);
     }
     if !reader.is_over() || sum.finish() != expected {
         return Err(SnapshotError::Damaged("its checksum is wrong"));
@@ -217,16 +228,12 @@ impl Checksum {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn written(directions: &[Vec<u8>]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut file = File::from(seal(directions).unwrap());
-        file.seek(SeekFrom::Start(0)).unwrap();
-        file.read_to_end(&mut bytes).unwrap();
-        bytes
+        SealedBytes::of(&seal(directions).unwrap().into()).unwrap().bytes().to_vec()
     }
 
     #[test]
@@ -234,9 +241,10 @@ mod tests {
         let directions = [vec![1, 2, 3], Vec::new(), vec![0; 100]];
         let memory = seal(&directions).unwrap();
         assert!(File::from(memory.try_clone().unwrap()).write_all(b"x").is_err());
-        assert_eq!(unseal(memory).unwrap(), directions);
+        let found: Vec<Vec<u8>> = unseal(memory).unwrap().iter().map(|section| section.to_vec()).collect();
+        assert_eq!(found, directions);
         let open: OwnedFd = memfd_create("open", MemfdFlags::ALLOW_SEALING).unwrap();
-        assert_eq!(unseal(open), Err(SnapshotError::Damaged("its memory can still be changed")));
+        assert_eq!(unseal(open).unwrap_err(), SnapshotError::Damaged("its memory can still be changed"));
     }
 
     #[test]
@@ -244,6 +252,11 @@ mod tests {
         let mut bytes = written(&[vec![7]]);
         bytes[8] = 9;
         assert_eq!(parts(&bytes), Err(SnapshotError::Version(9)));
+    }
+
+    /// One direction's bytes, as they come out of a snapshot.
+    pub(crate) fn section(bytes: &[u8]) -> Section {
+        unseal(seal(&[bytes.to_vec()]).unwrap()).unwrap().remove(0)
     }
 
     proptest! {

@@ -15,13 +15,15 @@
 //! What does not go along, and begins anew: the turns of schedulers, AQMs, delay histograms, the heaviest flows, random losses of an emulated link,
 //! captures. AF_XDP sockets and end systems are not handed over: there the old process empties its queues first.
 
+use crate::clock;
 use crate::error::LiveError;
-use crate::snapshot::{self, SnapshotError};
+use crate::snapshot::{self, Section, SnapshotError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tidegate_core::units::Time;
 
 /// How long directions stand still for a successor that says nothing.
 pub const PATIENCE: Duration = Duration::from_secs(1);
@@ -72,6 +74,8 @@ pub(crate) struct Shown {
 /// The directions of a bridge that stand still. They go on when this is dropped.
 #[derive(Debug)]
 pub struct Standing {
+    /// Since when.
+    pub(crate) since: Time,
     pub(crate) verdict: Arc<Verdict>,
     pub(crate) directions: Vec<Shown>,
     /// The locks of each pair.
@@ -89,6 +93,11 @@ impl Standing {
         let rings = self.directions.iter().map(|shown| shown.ring.iter().len());
         directions.insert(0, rings.chain(self.locks.iter().map(Vec::len)).map(|count| count as u8).collect());
         snapshot::seal(&directions)
+    }
+
+    /// For how long, so far.
+    pub fn stood(&self) -> Duration {
+        Duration::from_nanos(clock::now().since(self.since).picoseconds() / 1000)
     }
 
     /// The descriptors that go with it, in this order.
@@ -113,7 +122,7 @@ impl Drop for Standing {
 /// What a direction takes over.
 #[derive(Debug)]
 pub(crate) struct Inherited {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Section,
     pub(crate) ring: Option<OwnedFd>,
 }
 
@@ -138,7 +147,7 @@ impl Inheritance {
         const UNEVEN: SnapshotError = SnapshotError::Damaged("descriptors are missing");
         let mut directions = snapshot::unseal(memory)?.into_iter();
         let counts = directions.next().ok_or(UNEVEN)?;
-        let directions: Vec<Vec<u8>> = directions.collect();
+        let directions: Vec<Section> = directions.collect();
         let pairs = directions.len() / 2;
         if directions.len() != 2 * pairs || counts.len() != 3 * pairs {
             return Err(UNEVEN);
@@ -262,6 +271,7 @@ impl TakeOver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::tests::section;
 
     #[test]
     fn one_decision_holds_for_all_directions() {
@@ -269,9 +279,9 @@ mod tests {
         assert_eq!(verdict.ends(), None);
         verdict.go_on();
         assert_eq!(verdict.ends(), Some(false));
-        let standing = Standing { verdict: verdict.clone(), directions: Vec::new(), locks: Vec::new() };
+        let standing = Standing { since: clock::now(), verdict: verdict.clone(), directions: Vec::new(), locks: Vec::new() };
         assert!(!standing.end(), "a successor that comes too late may not carry");
-        let standing = Standing { verdict: Verdict::new(), directions: Vec::new(), locks: Vec::new() };
+        let standing = Standing { since: clock::now(), verdict: Verdict::new(), directions: Vec::new(), locks: Vec::new() };
         let verdict = standing.verdict.clone();
         assert!(standing.end());
         drop(standing);
@@ -284,7 +294,7 @@ mod tests {
         let shown = |byte, ring: bool| Shown { bytes: vec![byte], ring: ring.then(descriptor) };
         let locks = vec![vec![descriptor(), descriptor()], Vec::new()];
         let directions = vec![shown(1, true), shown(2, false), shown(3, true), shown(4, true)];
-        let mut standing = Standing { verdict: Verdict::new(), directions, locks };
+        let mut standing = Standing { since: clock::now(), verdict: Verdict::new(), directions, locks };
         let memory = standing.snapshot().unwrap();
         let sent: Vec<OwnedFd> = standing.descriptors().iter().map(|descriptor| descriptor.try_clone_to_owned().unwrap()).collect();
         assert_eq!(sent.len(), 5);
@@ -298,7 +308,7 @@ mod tests {
     #[test]
     fn pairs_carry_once_all_of_them_stand_there_and_not_if_one_fails() {
         let take_over = TakeOver::default();
-        let pair = || InheritedPair { directions: [0, 1].map(|byte| Inherited { bytes: vec![byte], ring: None }), locks: Vec::new() };
+        let pair = || InheritedPair { directions: [0, 1].map(|byte| Inherited { bytes: section(&[byte]), ring: None }), locks: Vec::new() };
         std::thread::scope(|scope| {
             let bridges = [0, 1].map(|number| {
                 let take_over = &take_over;

@@ -266,20 +266,20 @@ impl PortRecorder {
         &self.classes
     }
 
-    /// Goes on where another record stood: classes of these names had these volumes, offered, sent, marked, marked CE, and dropped by reason.
-    pub fn continue_classes(&mut self, volumes: Vec<(String, [Volume; 4 + DropReason::ALL.len()])>) {
-        let mut next = 0;
-        for (name, [offered, sent, marked, ce_marked, dropped @ ..]) in volumes {
-            let found = |classes: &[ClassRecord]| classes.iter().position(|class| *class.name == *name);
-            // They come in the order of the policy; only classes that are gone are looked for from the start.
-            let at = found(&self.classes[next..]).map(|ahead| next + ahead).or_else(|| found(&self.classes[..next])).unwrap_or_else(|| {
-                self.classes.push(ClassRecord::new(name.as_str().into()));
+    /// Goes on where another record stood: the class of this name had these volumes, offered, sent, marked, marked CE, and dropped by reason. It is
+    /// looked for from `likely` on. Returns its index.
+    pub fn continue_class(&mut self, likely: usize, name: &str, volumes: [Volume; 4 + DropReason::ALL.len()]) -> usize {
+        let likely = likely.min(self.classes.len());
+        let found = |classes: &[ClassRecord]| classes.iter().position(|class| *class.name == *name);
+        let at =
+            found(&self.classes[likely..]).map(|ahead| likely + ahead).or_else(|| found(&self.classes[..likely])).unwrap_or_else(|| {
+                self.classes.push(ClassRecord::new(name.into()));
                 self.classes.len() - 1
             });
-            next = at + 1;
-            let course = self.classes[at].course(&mut self.active);
-            (course.offered, course.sent, course.marked, course.ce_marked, course.dropped) = (offered, sent, marked, ce_marked, dropped);
-        }
+        let course = self.classes[at].course(&mut self.active);
+        [course.offered, course.sent, course.marked, course.ce_marked] = [volumes[0], volumes[1], volumes[2], volumes[3]];
+        course.dropped.copy_from_slice(&volumes[4..]);
+        at
     }
 
     /// Adds the record of another port of the same policy on the same link, which has other classes. Occupancies add up: the sum of maxima is the most that

@@ -9,6 +9,7 @@ use crate::topology::{Place, Topology, eventually};
 use std::fmt::Write;
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub const POLICY: &str = r#"
@@ -110,7 +111,7 @@ const USUAL: [u32; 2] = [1500, 100];
 /// The longest wait for a bridge of this many subscribers, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-fn number(variable: &str, usual: u32) -> u32 {
+pub fn number(variable: &str, usual: u32) -> u32 {
     std::env::var(variable).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
@@ -129,25 +130,16 @@ fn memory(process: u32) -> [u64; 2] {
     [of("VmRSS:"), of("VmHWM:")]
 }
 
-#[test]
-fn thousands_are_carried_and_those_that_sent_are_reported() {
-    let [subscribers, active] = [number("TIDEGATE_SUBSCRIBERS", USUAL[0]), number("TIDEGATE_ACTIVE", USUAL[1])];
-    let folder = tempfile::tempdir().unwrap();
-    let [socket, policy, list] = ["control", "isp.toml", "list.csv"].map(|name| folder.path().join(name));
-    fs::write(&policy, POLICY.replace("include = [\"plans.toml\"]", "").replace("1 Gbit/s", "100 Gbit/s") + PLANS).unwrap();
+/// A list of this many subscribers with two addresses each.
+pub fn wide_list(subscribers: u32) -> String {
     let rows = (0..subscribers)
         .map(|number| format!("house {number},{} 2001:db8:{:x}:{:x}::/64,plan\n", address(number), number >> 16, number & 0xffff));
-    fs::write(&list, "id,addresses,plan\n".to_owned() + &rows.collect::<String>()).unwrap();
-    let topology = Topology::new();
-    topology.within(Place::Host1, "ip route add local 10.128.0.0/9 dev lo");
+    "id,addresses,plan\n".to_owned() + &rows.collect::<String>()
+}
 
-    let started = Instant::now();
-    let mut live = Live::start_policy(&topology, &policy, &format!("--in tgb --out tgc --json --control {}", socket.display()));
-    live.log_within(PATIENCE, "carrying packets");
-    let [now, peak] = memory(live.id());
-    println!("{subscribers} subscribers: packets are carried after {:.2} s; {now} MB, at most {peak} MB", started.elapsed().as_secs_f64());
-    pings_pass(&topology);
-    let received = || told(&socket, &["status"])["status"]["directions"][0]["received"]["packets"].as_u64().expect("a number");
+/// Three packets of each of the first `active` subscribers of [`wide_list`] pass through the bridge whose control socket this is.
+pub fn send(topology: &Topology, socket: &Path, active: u32) {
+    let received = || told(socket, &["status"])["status"]["directions"][0]["received"]["packets"].as_u64().expect("a number");
     let before = received();
     topology.call(Place::Host1, move || {
         for number in 0..active {
@@ -160,6 +152,35 @@ fn thousands_are_carried_and_those_that_sent_are_reported() {
         }
     });
     eventually("the packets of all that send have come", Duration::from_secs(30), || received() >= before + 3 * u64::from(active));
+}
+
+/// The number of subscribers, and how many of them send: those of the environment, or the usual ones.
+pub fn numbers() -> [u32; 2] {
+    [number("TIDEGATE_SUBSCRIBERS", USUAL[0]), number("TIDEGATE_ACTIVE", USUAL[1])]
+}
+
+/// Host 1 has all addresses of subscribers.
+pub fn lend_addresses(topology: &Topology) {
+    topology.within(Place::Host1, "ip route add local 10.128.0.0/9 dev lo");
+}
+
+#[test]
+fn thousands_are_carried_and_those_that_sent_are_reported() {
+    let [subscribers, active] = numbers();
+    let folder = tempfile::tempdir().unwrap();
+    let [socket, policy, list] = ["control", "isp.toml", "list.csv"].map(|name| folder.path().join(name));
+    fs::write(&policy, POLICY.replace("include = [\"plans.toml\"]", "").replace("1 Gbit/s", "100 Gbit/s") + PLANS).unwrap();
+    fs::write(&list, wide_list(subscribers)).unwrap();
+    let topology = Topology::new();
+    lend_addresses(&topology);
+
+    let started = Instant::now();
+    let mut live = Live::start_policy(&topology, &policy, &format!("--in tgb --out tgc --json --control {}", socket.display()));
+    live.log_within(PATIENCE, "carrying packets");
+    let [now, peak] = memory(live.id());
+    println!("{subscribers} subscribers: packets are carried after {:.2} s; {now} MB, at most {peak} MB", started.elapsed().as_secs_f64());
+    pings_pass(&topology);
+    send(&topology, &socket, active);
     let [now, peak] = memory(live.id());
     println!("{active} of them have sent: {now} MB, at most {peak} MB");
 

@@ -14,6 +14,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+use tidegate_live::SNAPSHOT_VERSION;
 
 /// Two queues that fill: "shaped" has 1 Mbit/s and a burst of 30 kB.
 const POLICY: &str = r#"
@@ -215,15 +216,15 @@ fn the_old_process_goes_on_when_the_new_one_dies_or_is_silent() {
     let mut live = bridge.first("");
     let stream = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
     // Gone before it has built anything, gone while the directions stand still, and silent then.
-    drop(Stranger::ask(&bridge.socket, 1));
+    drop(Stranger::ask(&bridge.socket, SNAPSHOT_VERSION));
     live.log_until("packets are carried on here");
-    let (mut stranger, answer) = Stranger::ask(&bridge.socket, 1);
+    let (mut stranger, answer) = Stranger::ask(&bridge.socket, SNAPSHOT_VERSION);
     assert_eq!(answer["answer"]["take-over"]["pairs"][0][0], "tgb", "{answer}");
     stranger.say("\"now\"");
     thread::sleep(Duration::from_millis(100));
     drop(stranger);
     live.log_until("packets are carried on here");
-    let (mut stranger, _) = Stranger::ask(&bridge.socket, 1);
+    let (mut stranger, _) = Stranger::ask(&bridge.socket, SNAPSHOT_VERSION);
     stranger.say("\"now\"");
     live.log_until("packets are carried on here");
     // Too late. The message of the snapshot comes first, whose descriptors a plain read closes.
@@ -247,11 +248,14 @@ fn a_process_of_another_version_makes_the_old_one_empty_its_queues_first() {
     let bridge = Bridge::new();
     let mut live = bridge.first("");
     let (mut stranger, answer) = Stranger::ask(&bridge.socket, 999);
-    assert_eq!(answer["answer"]["take-over"]["snapshot"], 1, "{answer}");
+    assert_eq!(answer["answer"]["take-over"]["snapshot"], SNAPSHOT_VERSION, "{answer}");
     stranger.say("\"drain\"");
     live.log_until("the queues are emptied, and this process ends: process ");
     let ended = live.wait();
-    assert!(ended.code == Some(0) && ended.log.contains("which reads snapshots of version 999 and not 1"), "{ended:?}");
+    assert!(
+        ended.code == Some(0) && ended.log.contains(&format!("which reads snapshots of version 999 and not {SNAPSHOT_VERSION}")),
+        "{ended:?}"
+    );
 
     // The other way round: a process that writes another version is waited for.
     let listener = UnixListener::bind(&bridge.socket).unwrap();
@@ -260,9 +264,9 @@ fn a_process_of_another_version_makes_the_old_one_empty_its_queues_first() {
     let mut stranger = Stranger { stream: BufReader::new(stream) };
     assert!(stranger.heard()["request"]["take-over"]["process"].is_u64());
     let mut offer = answer;
-    offer["answer"]["take-over"]["snapshot"] = 2.into();
+    offer["answer"]["take-over"]["snapshot"] = (SNAPSHOT_VERSION + 1).into();
     stranger.say(&offer.to_string());
-    next.log_until("empties its queues first and ends, because it writes snapshots of version 2");
+    next.log_until(&format!("empties its queues first and ends, because it writes snapshots of version {}", SNAPSHOT_VERSION + 1));
     assert_eq!(stranger.heard(), "drain");
     next.signal(libc::SIGKILL);
 }
@@ -373,14 +377,16 @@ fn a_process_with_af_xdp_sockets_empties_its_queues_first() {
     assert_eq!(bridge.status()["take_overs"], 0);
 }
 
-/// Thousands of contracts go along; how long they stand still is printed. `TIDEGATE_SUBSCRIBERS` says how many there are.
+/// Thousands of contracts go along, some of which have sent; how long they stand still is printed, and the longest time without a datagram.
+/// `TIDEGATE_SUBSCRIBERS`, `TIDEGATE_ACTIVE` and `TIDEGATE_TAKE_OVERS` say how many there are, how many of them send, and how often they are taken over.
 #[test]
 fn thousands_of_subscribers_are_taken_over() {
     let bridge = Bridge::new();
-    let count = std::env::var("TIDEGATE_SUBSCRIBERS").map_or(1500, |text| text.parse().expect("TIDEGATE_SUBSCRIBERS is a number"));
-    fs::write(&bridge.policy, subscribers::POLICY).unwrap();
-    fs::write(bridge.folder.path().join("list.csv"), subscribers::list(count)).unwrap();
+    let [count, active] = subscribers::numbers();
+    fs::write(&bridge.policy, subscribers::POLICY.replace("1 Gbit/s", "100 Gbit/s")).unwrap();
+    fs::write(bridge.folder.path().join("list.csv"), subscribers::wide_list(count)).unwrap();
     fs::write(bridge.folder.path().join("plans.toml"), PLANS).unwrap();
+    subscribers::lend_addresses(&bridge.topology);
     let mut live = bridge.process(&bridge.policy, "");
     live.log_within(Duration::from_secs(120), "carrying packets through");
     pings_pass(&bridge.topology);
@@ -393,15 +399,26 @@ fn thousands_of_subscribers_are_taken_over() {
             "policy.isp.subscriber.house 7.up=3 Mbit/s",
         ],
     );
-    let stream = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
-    let mut next = bridge.process(&bridge.policy, "--take-over");
-    next.log_within(Duration::from_secs(120), "packets are carried on from process");
-    followed(live);
+    subscribers::send(&bridge.topology, &bridge.socket, active);
+    let sent = || {
+        let classes = told(&bridge.socket, &["show", "classes", "--all"]);
+        let classes = classes["classes"]["directions"][0]["classes"].as_array().unwrap();
+        let of_houses = classes.iter().filter(|class| class["name"].as_str().is_some_and(|name| name.starts_with("house")));
+        of_houses.filter(|class| packets(class, "sent") == 3).count()
+    };
+    assert_eq!(sent(), active as usize);
+    for _ in 0..subscribers::number("TIDEGATE_TAKE_OVERS", 1) {
+        let stream = Stream::start(&bridge.topology, 6200, 200, (1, Duration::from_millis(1)));
+        let mut next = bridge.process(&bridge.policy, "--take-over");
+        next.log_within(Duration::from_secs(120), "packets are carried on from process");
+        followed(std::mem::replace(&mut live, next));
+        thread::sleep(Duration::from_millis(200));
+        whole(stream.end());
+    }
+    assert_eq!(sent(), active as usize);
     // The edits are in no file, and stay because the file is the same.
     let status = said(&bridge.socket, &["status"]);
     assert!(status.contains("differs from the file: policy.isp.subscriber.house 7.up=3 Mbit/s"), "{status}");
-    assert!(said(&bridge.socket, &["why", "10.77.0.7"]).contains("3 Mbit/s"));
-    thread::sleep(Duration::from_millis(200));
-    whole(stream.end());
+    assert!(said(&bridge.socket, &["why", "10.128.0.7"]).contains("3 Mbit/s"));
     check_balance(&bridge.status());
 }

@@ -1,7 +1,7 @@
 //! A process that takes over from the one that carries packets.
 //!
 //! ```text
-//! new: {"version":1,"request":{"take-over":{"snapshot":1,"process":4711}}}
+//! new: {"version":1,"request":{"take-over":{"snapshot":2,"process":4711}}}
 //! old: {"version":1,"answer":{"take-over":{...}}}          the policies that run; the new process builds them
 //! new: "now"
 //! old: descriptors (SCM_RIGHTS): the snapshot, the control socket, that of metrics, receive rings, interface locks

@@ -4,8 +4,8 @@
 //!
 //! **Law.** Nothing is lost, nothing is granted twice: the counters go on, packets keep the order of their queues, and the policers, shapers and trees
 //! continue as they would have. What begins anew: turns and stamps of schedulers that do not shape, which costs a flow at most a turn, and AQMs.
-//! **State.** A few words per contract, in the order of the classes and the flows.
-//! **Cost.** Per contract a copy of its words; per packet that of an arrival without a policer.
+//! **State.** A few words per contract that does not rest, in the order of the classes and the flows.
+//! **Cost.** Per contract a look at it and, unless it rests, a copy of its words; per packet that of an arrival without a policer.
 
 use super::accounting::Counters;
 use super::{Port, Volume};
@@ -19,27 +19,83 @@ use crate::units::{SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Notes the numbers.
-struct Noted(Vec<u64>);
+/// Notes the numbers of contracts that do not rest, behind the number of each.
+struct Noted {
+    words: Vec<u64>,
+    contracts: u64,
+    now: Time,
+}
 
 impl ContractState for Noted {
+    fn contract(&mut self, rests: bool) -> bool {
+        if !rests {
+            self.words.push(self.contracts);
+        }
+        self.contracts += 1;
+        !rests
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
     fn instant(&mut self, time: &mut Time) {
-        self.0.push(time.picoseconds());
+        self.words.push(time.picoseconds());
     }
 
     fn number(&mut self, number: &mut u64, _most: u64) {
-        self.0.push(*number);
+        self.words.push(*number);
+    }
+}
+
+/// Finds whether a policer is as good as new.
+struct AsNew {
+    now: Time,
+    is_so: bool,
+}
+
+impl ContractState for AsNew {
+    fn contract(&mut self, _rests: bool) -> bool {
+        true
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn instant(&mut self, time: &mut Time) {
+        self.is_so &= !time.is_after(self.now);
+    }
+
+    fn number(&mut self, number: &mut u64, _most: u64) {
+        self.is_so &= *number == 0;
     }
 }
 
 /// Puts noted numbers in the place of those that are visited.
 struct Restored<'a> {
     left: core::slice::Iter<'a, u64>,
+    contracts: u64,
     now: Time,
+    /// The instant at which contracts rest.
+    clock: Time,
     is_wrong: bool,
 }
 
 impl ContractState for Restored<'_> {
+    fn contract(&mut self, _rests: bool) -> bool {
+        let is_noted = self.left.as_slice().first() == Some(&self.contracts);
+        if is_noted {
+            self.left.next();
+        }
+        self.contracts += 1;
+        is_noted
+    }
+
+    fn now(&self) -> Time {
+        self.clock
+    }
+
     fn instant(&mut self, time: &mut Time) {
         let found = self.left.next().copied().map(Time::from_picoseconds);
         // Instants of a port that runs are within two horizons, so that they compare.
@@ -72,8 +128,10 @@ pub struct PortState {
     pub clock: Time,
     /// When the transmission in progress ends.
     pub busy_until: Time,
-    /// The state of its contracts, in an order that follows from the policy.
+    /// The state of its contracts that do not rest: the number of each, from 0 in an order that follows from the policy, and its words.
     pub contracts: Vec<u64>,
+    /// The number of all contracts, those that rest included.
+    pub contracts_in_all: u64,
 }
 
 /// Why a port cannot go on from a state: that is of another policy, or broken.
@@ -100,11 +158,13 @@ impl fmt::Display for ContinueError {
 impl core::error::Error for ContinueError {}
 
 impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
-    /// What another port of the same policy needs to go on, beside the packets.
-    pub fn state(&mut self) -> PortState {
-        let mut noted = Noted(Vec::new());
-        self.visit_contracts(&mut noted);
-        PortState { counters: self.datapath.counters, clock: self.clock, busy_until: self.datapath.busy_until, contracts: noted.0 }
+    /// What another port of the same policy needs to go on at `now` or later, beside the packets.
+    pub fn state(&mut self, now: Time) -> PortState {
+        self.policers.iter_mut().flatten().for_each(|policer| policer.refresh(now));
+        let mut noted = Noted { words: Vec::new(), contracts: 0, now: self.clock };
+        self.visit_contracts(now, &mut noted);
+        let (counters, busy_until) = (self.datapath.counters, self.datapath.busy_until);
+        PortState { counters, clock: self.clock, busy_until, contracts: noted.words, contracts_in_all: noted.contracts }
     }
 
     /// Goes on where a port of the same policy was. This port is new, and `now` is not before that. Packets come in the order in which they joined their queues, with the key
@@ -118,14 +178,14 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         state: &PortState,
         packets: impl IntoIterator<Item = (Packet<P>, Option<FlowKey>)>,
     ) -> Result<(), ContinueError> {
-        let mut restored = Restored { left: state.contracts.iter(), now, is_wrong: false };
-        self.visit_contracts(&mut restored);
-        if restored.is_wrong || restored.left.len() > 0 {
+        // What was due and could not be sent is still due.
+        let clock = state.clock.later(now - SERIAL_HORIZON).earlier(now);
+        let mut restored = Restored { left: state.contracts.iter(), contracts: 0, now, clock, is_wrong: false };
+        self.visit_contracts(now, &mut restored);
+        if restored.is_wrong || restored.left.len() > 0 || restored.contracts != state.contracts_in_all {
             return Err(ContinueError::Contracts);
         }
         self.policers.iter_mut().flatten().for_each(|policer| policer.refresh(now));
-        // What was due and could not be sent is still due.
-        let clock = state.clock.later(now - SERIAL_HORIZON).earlier(now);
         self.scheduler.refresh(clock);
         self.clock = clock;
         self.next_refresh = clock + SERIAL_HORIZON;
@@ -151,8 +211,14 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         Ok(())
     }
 
-    fn visit_contracts(&mut self, state: &mut dyn ContractState) {
-        self.policers.iter_mut().flatten().for_each(|policer| policer.visit_state(state));
+    fn visit_contracts(&mut self, now: Time, state: &mut dyn ContractState) {
+        for policer in self.policers.iter_mut().flatten() {
+            let mut as_new = AsNew { now, is_so: true };
+            policer.visit_state(&mut as_new);
+            if state.contract(as_new.is_so) {
+                policer.visit_state(state);
+            }
+        }
         self.scheduler.visit_contracts(state);
     }
 }

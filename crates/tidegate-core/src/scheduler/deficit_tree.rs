@@ -21,7 +21,7 @@
 
 use super::hierarchy::Plan as Places;
 use super::least::Least;
-use super::tree_matches::{ROOT, visit_allowances};
+use super::tree_matches::ROOT;
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::contract_state::ContractState;
 use crate::packet::{Flow, Head};
@@ -490,7 +490,13 @@ impl Scheduler for DeficitTree {
     }
 
     fn visit_contracts(&mut self, state: &mut dyn ContractState) {
-        visit_allowances(self, state);
+        for (member, record) in self.members.iter_mut().enumerate() {
+            match record.contract {
+                Contract::None => {}
+                Contract::Single => record.visit_state(state),
+                Contract::Full => self.contracts[self.contract_of[member] as usize].visit_state(state),
+            }
+        }
     }
 
     fn refresh(&mut self, now: Time) {

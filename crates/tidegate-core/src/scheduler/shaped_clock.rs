@@ -146,8 +146,13 @@ impl ShapedClock {
 
     /// Shows what the next head of a flow without a head follows on.
     pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
-        state.instant(&mut self.finish);
-        state.number(&mut self.finish_remainder, self.rate.parts());
+        // A head that begins a busy period starts at its arrival then.
+        if state.contract(self.finish.is_before(state.now())) {
+            state.instant(&mut self.finish);
+            state.number(&mut self.finish_remainder, self.rate.parts());
+        } else {
+            (self.finish, self.finish_remainder) = (self.finish.earlier(state.now()), 0);
+        }
     }
 
     /// The head was pushed out: the next one starts when it did.

@@ -333,8 +333,15 @@ impl Allowance {
 
     /// Shows what has been granted.
     pub(crate) fn visit_state(&mut self, state: &mut dyn ContractState) {
-        state.instant(&mut self.peak);
-        state.instant(&mut self.sustained);
+        let late = state.now() - self.tolerance();
+        // Plans before `late` are given up by the next packet, whatever they are.
+        if state.contract(!self.peak.is_after(late) && !self.sustained.is_after(late)) {
+            state.instant(&mut self.peak);
+            state.instant(&mut self.sustained);
+        } else {
+            self.peak = self.peak.earlier(late);
+            self.sustained = self.sustained.earlier(late);
+        }
     }
 
     /// Moves instants that are far in the past to where they still compare correctly.

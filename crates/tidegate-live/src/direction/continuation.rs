@@ -5,8 +5,8 @@
 //! | ends | the incoming and the outgoing interface |
 //! | ring | the form of the receive ring, and the slot that is read next |
 //! | counters | volumes, numbers, what is late and came twice, the time of transmissions, the instant up to which all due has been sent |
-//! | port | its counters, its clock, the end of its transmission, the words of its contracts |
-//! | record | the volumes of classes by name, the hits of rules |
+//! | port | its counters, its clock, the end of its transmission, the words of its contracts that do not rest |
+//! | record | the volumes that are not zero, of classes that packets came for; the hits of rules that have any |
 //! | packets | in the order in which they came: queue, arrival, colour, part, code point, number, message |
 //! | link | the frames on it: due instant, whether lost or late, copies, message |
 
@@ -25,8 +25,12 @@ use tidegate_wire::{LinkType, parse};
 
 /// The least bytes of a packet.
 const PACKET: usize = 27;
-/// The least bytes of a class: a length and its volumes.
-const CLASS: usize = 4 + 16 * (4 + DropReason::ALL.len());
+/// The volumes of a class, at most 32.
+const VOLUMES: usize = 4 + DropReason::ALL.len();
+/// The least bytes of a class: its number, the length of its name, and which volumes are given.
+const CLASS: usize = 12;
+/// The bytes of the hits of a rule.
+const HITS: usize = 12;
 /// The least bytes of a frame on the link.
 const IN_FLIGHT: usize = 15;
 
@@ -80,27 +84,42 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         [self.busy as u64, (self.busy >> 64) as u64].into_iter().for_each(|number| writer.long(number));
 
         writer.long(self.served_until.picoseconds());
-        let PortState { mut counters, clock, busy_until, contracts } = self.port.state();
+        let PortState { mut counters, clock, busy_until, contracts, contracts_in_all } = self.port.state(now);
         port_volumes(&mut counters).for_each(|volume| writer.volume(*volume));
         writer.long(clock.picoseconds());
         writer.long(busy_until.picoseconds());
+        writer.long(contracts_in_all);
         writer.short(contracts.len() as u32);
         contracts.into_iter().for_each(|word| writer.long(word));
 
-        let classes: Vec<_> = self.record.port.classes().iter().filter(|class| class.offered.packets > 0).collect();
-        writer.short(classes.len() as u32);
-        for class in classes {
+        let classes = || (0_u32..).zip(self.record.port.classes()).filter(|(_, class)| class.offered.packets > 0);
+        writer.short(classes().count() as u32);
+        for (number, class) in classes() {
+            writer.short(number);
             writer.bytes(class.name.as_bytes());
             let of_class = [class.offered, class.sent, class.marked, class.ce_marked];
-            of_class.into_iter().chain(class.dropped).for_each(|volume| writer.volume(volume));
+            let volumes = || of_class.into_iter().chain(class.dropped);
+            let is_some = |volume: &Volume| *volume != Volume::default();
+            writer.short(volumes().zip(0..).filter(|(volume, _)| is_some(volume)).map(|(_, bit)| 1 << bit).sum());
+            volumes().filter(is_some).for_each(|volume| writer.volume(volume));
         }
+        let hits = || (0_u32..).zip(&self.record.hits).filter(|(_, hits)| **hits > 0);
         writer.short(self.record.hits.len() as u32);
-        self.record.hits.iter().for_each(|&hits| writer.long(hits));
+        writer.short(hits().count() as u32);
+        for (rule, &hits) in hits() {
+            writer.short(rule);
+            writer.long(hits);
+        }
 
         let flows = (0..self.port.classifier().flows() as u32).map(Flow);
-        let occupied = flows.filter(|&flow| self.port.occupancy().flow_packets(flow) > 0);
-        let mut packets: Vec<(Packet<()>, Frame)> =
-            occupied.flat_map(|flow| self.port.queued(flow)).map(|(packet, frame)| (packet, *frame)).collect();
+        let queued = self.port.occupancy().packets() as usize;
+        let mut packets: Vec<(Packet<()>, Frame)> = Vec::with_capacity(queued);
+        for flow in flows {
+            if packets.len() == queued {
+                break;
+            }
+            packets.extend(self.port.queued(flow).map(|(packet, frame)| (packet, *frame)));
+        }
         packets.sort_by_key(|(_, frame)| frame.number());
         writer.short(packets.len() as u32);
         for (packet, frame) in packets {
@@ -145,20 +164,27 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         }
         state.clock = Time::from_picoseconds(reader.long()?);
         state.busy_until = Time::from_picoseconds(reader.long()?);
+        state.contracts_in_all = reader.long()?;
         state.contracts = (0..reader.count(8)?).map(|_| reader.long()).collect::<Result<_, _>>()?;
 
-        let mut classes = Vec::new();
+        // Classes are here as far from each other as there, unless some are gone.
+        let (mut number, mut place) = (0, 0);
         for _ in 0..reader.count(CLASS)? {
-            let name = String::from_utf8_lossy(reader.bytes()?).into_owned();
-            let mut all = [Volume::default(); 4 + DropReason::ALL.len()];
-            for volume in &mut all {
+            let last = std::mem::replace(&mut number, reader.short()? as usize);
+            let name = String::from_utf8_lossy(reader.bytes()?);
+            let given = reader.short()?;
+            let mut all = [Volume::default(); VOLUMES];
+            for (_, volume) in all.iter_mut().enumerate().filter(|(bit, _)| given >> bit & 1 > 0) {
                 *volume = reader.volume()?;
             }
-            classes.push((name, all));
+            place = self.record.port.continue_class(place + number.saturating_sub(last), &name, all);
         }
-        let hits = (0..reader.count(8)?).map(|_| reader.long()).collect::<Result<Vec<_>, _>>()?;
-        if hits.len() != self.record.hits.len() {
+        if reader.short()? as usize != self.record.hits.len() {
             return Err(SnapshotError::Other("its policy has other rules".to_owned()));
+        }
+        for _ in 0..reader.count(HITS)? {
+            let rule = reader.short()? as usize;
+            *self.record.hits.get_mut(rule).ok_or(SnapshotError::Damaged("there is no such rule"))? = reader.long()?;
         }
 
         let mut packets = Vec::new();
@@ -195,8 +221,6 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
             return Err(SnapshotError::Damaged("something is left over"));
         }
         self.outbox.continue_disturbed(disturbed);
-        self.record.hits = hits;
-        self.record.port.continue_classes(classes);
         (counters.receiving, counters.sending) = (self.counters.receiving, self.counters.sending);
         self.counters = counters;
         self.served_until = served_until.later(now - SERIAL_HORIZON).earlier(now);

@@ -1,5 +1,6 @@
 //! The record of a member of the tree: one cache line.
 
+use crate::contract_state::ContractState;
 use crate::scheduler::active_list::Links;
 use crate::scheduler::deficit_turns::in_turns;
 use crate::shaper::Allowance;
@@ -88,6 +89,17 @@ impl Member {
     /// The state of its bucket as that of the whole contract.
     pub(super) fn allowance(&self, contract: &Allowance) -> Allowance {
         if self.contract == Contract::Single { contract.with_single(self.full) } else { *contract }
+    }
+
+    /// Shows what a single bucket has granted.
+    #[inline]
+    pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
+        // A plan that has passed is given up by the next packet, whatever it is.
+        if state.contract(!self.full.is_after(state.now())) {
+            state.instant(&mut self.full);
+        } else if self.full.is_after(state.now()) {
+            self.full = state.now();
+        }
     }
 
     /// Moves the state of a single bucket to where it still compares correctly.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::io::RingForm;
+use crate::snapshot::tests::section;
 use crate::take_over::{Inherited, Shown};
 
 /// A ring in memory has no descriptor; its frames go along by hand.
@@ -19,7 +20,7 @@ fn shown(direction: &mut Tested, now: Time) -> Vec<u8> {
 }
 
 fn inherited(bytes: &[u8]) -> Inherited {
-    Inherited { bytes: bytes.to_vec(), ring: None }
+    Inherited { bytes: section(bytes), ring: None }
 }
 
 proptest! {
