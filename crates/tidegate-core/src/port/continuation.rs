@@ -101,7 +101,8 @@ impl ContractState for Restored<'_> {
         // Instants of a port that runs are within two horizons, so that they compare.
         let limit = SERIAL_HORIZON + SERIAL_HORIZON;
         match found.filter(|found| found.since(self.now) <= limit && self.now.since(*found) <= limit) {
-            Some(found) => *time = found,
+            // Up to where it compares for as long as what a new port has.
+            Some(found) => *time = found.later(self.clock - SERIAL_HORIZON),
             None => self.is_wrong = true,
         }
     }
@@ -167,7 +168,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         PortState { counters, clock: self.clock, busy_until, contracts: noted.words, contracts_in_all: noted.contracts }
     }
 
-    /// Goes on where a port of the same policy was. This port is new, and `now` is not before that. Packets come in the order in which they joined their queues, with the key
+    /// Goes on where a port of the same policy was. This port is new, and `now` is not before that, and not much later. Packets come in the order in which they joined their queues, with the key
     /// of [`Classifier::key`](crate::classifier::Classifier::key).
     ///
     /// # Errors
@@ -186,9 +187,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             return Err(ContinueError::Contracts);
         }
         self.policers.iter_mut().flatten().for_each(|policer| policer.refresh(now));
-        self.scheduler.refresh(clock);
         self.clock = clock;
-        self.next_refresh = clock + SERIAL_HORIZON;
         for (mut packet, key) in packets {
             if let Some(key) = key.filter(|_| packet.flow.index() < self.classifier.flows()) {
                 packet.flow = self.scheduler.assign(packet.flow, key);

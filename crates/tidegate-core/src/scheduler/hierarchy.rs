@@ -30,7 +30,7 @@
 //! before the link asks: a scheduler's answer may depend on when it is asked. A suspended node resumes above when a packet comes below it. If
 //! that packet is lost at once, the node is suspended again, which changes nothing above.
 
-use super::tree_matches::{ROOT, visit_allowances};
+use super::tree_matches::ROOT;
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::classifier::FlowKey;
 use crate::contract_state::ContractState;
@@ -542,7 +542,11 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
     }
 
     fn visit_contracts(&mut self, state: &mut dyn ContractState) {
-        visit_allowances(self, state);
+        for member in &self.members {
+            if let Some(allowance) = self.allowances.get_mut(member.allowance as usize) {
+                allowance.visit_state(state);
+            }
+        }
         self.nodes.iter_mut().for_each(|node| node.scheduler.visit_contracts(state));
     }
 

@@ -1,7 +1,6 @@
 //! Which members of two trees are the same, where one takes over from the other. Members are the nodes of a tree and then its leaves.
 
 use super::{Kept, Scheduler, activate_in_order};
-use crate::contract_state::ContractState;
 use crate::packet::Head;
 use crate::shaper::Allowance;
 use crate::units::Time;
@@ -124,16 +123,6 @@ impl Matches {
                 allowance.adopt(now, &before);
                 new.set_allowance(member, &allowance);
             }
-        }
-    }
-}
-
-/// Shows what the contracts of a tree have granted.
-pub(super) fn visit_allowances(tree: &mut impl TreeForm, state: &mut dyn ContractState) {
-    for member in 0..tree.members() {
-        if let Some(mut allowance) = tree.allowance(member) {
-            allowance.visit_state(state);
-            tree.set_allowance(member, &allowance);
         }
     }
 }

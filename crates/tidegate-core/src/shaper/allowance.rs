@@ -335,10 +335,11 @@ impl Allowance {
     pub(crate) fn visit_state(&mut self, state: &mut dyn ContractState) {
         let late = state.now() - self.tolerance();
         // Plans before `late` are given up by the next packet, whatever they are.
-        if state.contract(!self.peak.is_after(late) && !self.sustained.is_after(late)) {
+        let rests = !self.peak.is_after(late) && !self.sustained.is_after(late);
+        if state.contract(rests) {
             state.instant(&mut self.peak);
             state.instant(&mut self.sustained);
-        } else {
+        } else if !rests {
             self.peak = self.peak.earlier(late);
             self.sustained = self.sustained.earlier(late);
         }

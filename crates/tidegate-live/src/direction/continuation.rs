@@ -92,9 +92,10 @@ impl<R: Receive, T: Transmit, O: StageObserver> Direction<R, T, O> {
         writer.short(contracts.len() as u32);
         contracts.into_iter().for_each(|word| writer.long(word));
 
-        let classes = || (0_u32..).zip(self.record.port.classes()).filter(|(_, class)| class.offered.packets > 0);
-        writer.short(classes().count() as u32);
-        for (number, class) in classes() {
+        let classes = (0_u32..).zip(self.record.port.classes()).filter(|(_, class)| class.offered.packets > 0);
+        let classes: Vec<_> = classes.collect();
+        writer.short(classes.len() as u32);
+        for (number, class) in classes {
             writer.short(number);
             writer.bytes(class.name.as_bytes());
             let of_class = [class.offered, class.sent, class.marked, class.ce_marked];
