@@ -9,7 +9,7 @@ pub trait ContractState {
     /// The next contract, and whether it rests. True if its numbers are to be visited; otherwise it rests from now on.
     fn contract(&mut self, rests: bool) -> bool;
     /// The instant at which contracts rest or do not: nothing is granted before it.
-    fn now(&self) -> Time;
+    fn resting_at(&self) -> Time;
     /// An instant, past or to come.
     fn instant(&mut self, time: &mut Time);
     /// An instant that is not to come.

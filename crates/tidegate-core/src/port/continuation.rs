@@ -35,7 +35,7 @@ impl ContractState for Noted {
         !rests
     }
 
-    fn now(&self) -> Time {
+    fn resting_at(&self) -> Time {
         self.now
     }
 
@@ -59,7 +59,7 @@ impl ContractState for AsNew {
         true
     }
 
-    fn now(&self) -> Time {
+    fn resting_at(&self) -> Time {
         self.now
     }
 
@@ -92,7 +92,7 @@ impl ContractState for Restored<'_> {
         is_noted
     }
 
-    fn now(&self) -> Time {
+    fn resting_at(&self) -> Time {
         self.clock
     }
 

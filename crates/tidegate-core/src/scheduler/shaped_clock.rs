@@ -147,11 +147,11 @@ impl ShapedClock {
     /// Shows what the next head of a flow without a head follows on.
     pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
         // A head that begins a busy period starts at its arrival then.
-        if state.contract(self.finish.is_before(state.now())) {
+        if state.contract(self.finish.is_before(state.resting_at())) {
             state.instant(&mut self.finish);
             state.number(&mut self.finish_remainder, self.rate.parts());
         } else {
-            (self.finish, self.finish_remainder) = (self.finish.earlier(state.now()), 0);
+            (self.finish, self.finish_remainder) = (self.finish.earlier(state.resting_at()), 0);
         }
     }
 

@@ -333,7 +333,7 @@ impl Allowance {
 
     /// Shows what has been granted.
     pub(crate) fn visit_state(&mut self, state: &mut dyn ContractState) {
-        let late = state.now() - self.tolerance();
+        let late = state.resting_at() - self.tolerance();
         // Plans before `late` are given up by the next packet, whatever they are.
         let rests = !self.peak.is_after(late) && !self.sustained.is_after(late);
         if state.contract(rests) {

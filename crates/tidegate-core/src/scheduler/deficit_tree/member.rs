@@ -95,10 +95,10 @@ impl Member {
     #[inline]
     pub(super) fn visit_state(&mut self, state: &mut dyn ContractState) {
         // A plan that has passed is given up by the next packet, whatever it is.
-        if state.contract(!self.full.is_after(state.now())) {
+        if state.contract(!self.full.is_after(state.resting_at())) {
             state.instant(&mut self.full);
-        } else if self.full.is_after(state.now()) {
-            self.full = state.now();
+        } else if self.full.is_after(state.resting_at()) {
+            self.full = state.resting_at();
         }
     }
 
