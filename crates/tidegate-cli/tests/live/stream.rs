@@ -23,6 +23,8 @@ impl Stream {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let receiver = topology.inside(Place::Host2, move || {
             let socket = UdpSocket::bind(("10.77.0.2", port)).unwrap();
+            // What comes while this thread has no processor waits here.
+            rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 8 << 20).unwrap();
             ready.send(()).unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
             let (mut received, mut bytes) = (Vec::new(), [0; 2000]);
