@@ -5,6 +5,7 @@
 //! because veth receives in the sender's system call. The forwarder's thread is on core 1, and so is the receiving side of the far host. The kernel's
 //! bridge does all its work on core 0. Contestants take turns, so that a disturbance hits all of them.
 
+mod tcp;
 mod workers;
 
 use crate::cargo::{cargo, output, succeed, target_directory};
@@ -160,27 +161,20 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         println!();
     }
     if options.tcp {
-        println!("{:<24}{:>16}{:>16}", "TCP, Gbit/s", "offloads on", "offloads off");
-        for (name, contestant) in &contestants {
-            let mut line = format!("{name:<24}");
-            for offloads in [true, false] {
-                let mut rates = (0..options.rounds).map(|_| place.tcp(*contestant, offloads)).collect::<Result<Vec<_>, _>>()?;
-                rates.sort_by(f64::total_cmp);
-                line += &format!("{:>16.2}", rates[rates.len() / 2]);
-            }
-            println!("{line}");
-        }
+        place.measure_tcp(&contestants)?;
     }
     Ok(())
 }
 
 fn median_of(turns: &[Figures]) -> Figures {
-    let median = |of: fn(&Figures) -> f64| {
-        let mut values: Vec<f64> = turns.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
+    let median = |of: fn(&Figures) -> f64| median(turns.iter().map(of).collect());
     Figures { rate: median(|turn| turn.rate), own: median(|turn| turn.own), sender: median(|turn| turn.sender) }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) { f64::midpoint(values[middle - 1], values[middle]) } else { values[middle] }
 }
 
 fn load_average() -> String {
@@ -199,7 +193,6 @@ impl Place {
     fn new(load: PathBuf, program: PathBuf) -> Result<Place, Failure> {
         let prefix = format!("tidegate-bench-{}", std::process::id());
         let policy = std::env::temp_dir().join(format!("{prefix}.toml"));
-        std::fs::write(&policy, POLICY).map_err(Failure::cannot("write", &policy))?;
         let place = Place { prefix, load, program, policy };
         for end in ["a", "m", "b"] {
             output(Command::new("ip").args(["netns", "add", &place.name(end)]))?;
@@ -245,11 +238,12 @@ impl Place {
 
     /// Starts a contestant.
     fn start(&self, contestant: Contestant) -> Result<Running<'_>, Failure> {
-        self.start_on(contestant, ("1", 1))
+        self.start_on(contestant, POLICY, ("1", 1))
     }
 
-    /// The same with threads on these cores, and interfaces of this number of queues.
-    fn start_on(&self, contestant: Contestant, (cores, queues): (&str, usize)) -> Result<Running<'_>, Failure> {
+    /// The same with this policy, threads on these cores, and interfaces of this number of queues.
+    fn start_on(&self, contestant: Contestant, policy: &str, (cores, queues): (&str, usize)) -> Result<Running<'_>, Failure> {
+        std::fs::write(&self.policy, policy).map_err(Failure::cannot("write", &self.policy))?;
         self.link(queues)?;
         let line = match contestant {
             Contestant::Bridge { htb } => {
@@ -365,23 +359,6 @@ impl Place {
         let numbers: Vec<u64> =
             String::from_utf8_lossy(&answer.stdout).split_whitespace().filter_map(|number| number.parse().ok()).collect();
         <[u64; 3]>::try_from(numbers).map_err(|numbers| Failure::Check(format!("the meter says nothing that is understood: {numbers:?}")))
-    }
-
-    /// The rate of one TCP connection, in Gbit/s.
-    fn tcp(&self, contestant: Contestant, offloads: bool) -> Result<f64, Failure> {
-        let _running = self.start(contestant)?;
-        if !offloads {
-            for (host, interface) in [("a", "ba"), ("b", "bb")] {
-                self.within(host, &format!("ethtool -K {interface} tso off gso off gro off tx off"))?;
-            }
-        }
-        let server = self.command("b", "taskset -c 0 iperf3 --server --one-off").stdout(Stdio::null()).spawn();
-        let mut server = server.map_err(|error| Failure::Environment(format!("cannot start iperf3: {error}")))?;
-        thread::sleep(Duration::from_millis(300));
-        let text = self.within("a", "timeout 20 taskset -c 0 iperf3 --client 10.77.0.2 --time 2 --json");
-        let _ = (server.kill(), server.wait());
-        let json: serde_json::Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
-        Ok(json["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or(0.0) / 1e9)
     }
 }
 

@@ -3,9 +3,8 @@
 //! A core is shared by sending, receiving, carrying and the far host. One worker and its sender have core 0; of two, each has a core. Flows are chosen that the
 //! kernel gives to the worker of their class.
 
-use super::{Contestant, HALVINGS, LOSS_LIMIT, Place, Running};
+use super::{Contestant, HALVINGS, LOSS_LIMIT, Place, Running, median};
 use crate::failure::Failure;
-use std::fs;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -48,10 +47,7 @@ impl Place {
                 }
             }
             for (io, rates) in SOCKETS.into_iter().zip(rates) {
-                let [one, two] = rates.map(|mut rates| {
-                    rates.sort_by(f64::total_cmp);
-                    rates[rates.len() / 2]
-                });
+                let [one, two] = rates.map(median);
                 println!("{:<24}{:>12.0}{:>12.0}{:>10.2}", format!("{length} bytes, {io}"), one / 1e3, two / 1e3, two / one);
             }
         }
@@ -61,11 +57,10 @@ impl Place {
     /// The most frames per second that this many workers carry without loss, each as many as the others, found by halves.
     fn rate_of_workers(&self, (io, workers): (&'static str, usize), length: u32, seconds: f64) -> Result<f64, Failure> {
         let policy = POLICY.replace("scheduler", &format!("workers = {workers}\nscheduler"));
-        fs::write(&self.policy, policy).map_err(Failure::cannot("write", &self.policy))?;
         let cores = ["0", "0,1"][workers - 1];
         let options = if io == "xdp" { "--io xdp" } else { "--io packet" };
         // A queue for each worker.
-        let running = self.start_on(Contestant::Ours(options), (cores, workers))?;
+        let running = self.start_on(Contestant::Ours(options), &policy, (cores, workers))?;
         let sources = (0..workers).map(|worker| self.source(&running, workers, worker)).collect::<Result<Vec<u16>, _>>()?;
         let (mut low, mut high) = (0.0, MOST);
         for _ in 0..HALVINGS + 2 {
