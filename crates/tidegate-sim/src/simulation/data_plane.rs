@@ -73,7 +73,7 @@ impl<'a> DataPlane<'a> {
         let popped = self.flights.pop(flying);
         let next = *flying;
         self.agenda.set_link_end(list, self.next_landing(next));
-        let Some(in_flight) = popped else { return None };
+        let in_flight = popped?;
         let packet = in_flight.packet();
         let hop = self.hop(packet.meta.cursor);
         if hop.comes_as_cells {
