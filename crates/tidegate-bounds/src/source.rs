@@ -217,21 +217,17 @@ pub fn rescaled(curve: &Arrival, (shortest, longest): (u32, u32), there: Overhea
 fn largest_ratio(shortest: u32, longest: u32, there: Overhead, here: Overhead) -> Option<(i128, i128)> {
     let mut lengths = vec![shortest, longest];
     for overhead in [there, here] {
-        match overhead {
-            Overhead::None => {}
-            Overhead::PerPacket { bytes, minimum } => {
-                let bend = u32::from(minimum.saturating_sub(bytes));
-                lengths.extend([bend.saturating_sub(1), bend, bend + 1]);
-            }
-            Overhead::Aal5 => {
-                // Just above a cell, and just below it, at both ends of the range and at each bend; between them each cell adds the same.
-                let bends: Vec<u32> = lengths.clone();
-                for length in bends {
-                    let full = (length + 8) / 48 * 48;
-                    for cells in [full, full + 48] {
-                        lengths.extend([cells.saturating_sub(8), cells.saturating_sub(7)]);
-                    }
-                }
+        if let Overhead::PerPacket { bytes, minimum } = overhead {
+            let bend = u32::from(minimum.saturating_sub(bytes));
+            lengths.extend([bend.saturating_sub(1), bend, bend + 1]);
+        }
+    }
+    if [there, here].contains(&Overhead::Aal5) {
+        // Just above a cell, and just below it, on both sides of the ends of the range and of each bend; between them each cell adds the same.
+        for length in lengths.clone() {
+            let full = (length + 8) / 48 * 48;
+            for cells in [full.saturating_sub(48), full, full + 48] {
+                lengths.extend([cells.saturating_sub(8), cells.saturating_sub(7)]);
             }
         }
     }

@@ -69,16 +69,29 @@ proptest! {
         }
     }
 
-    /// The largest ratio of two overheads over all lengths of the range, against the slow search.
     #[test]
     fn no_length_grows_more_than_the_ratio(shortest in 1u32..400, more in 0u32..400, bytes in 0u16..60, minimum in 0u16..120, which in 0usize..9) {
         let all = [Overhead::None, Overhead::PerPacket { bytes, minimum }, Overhead::Aal5];
-        let (there, here) = (all[which / 3], all[which % 3]);
-        let longest = shortest + more;
-        let (new, old) = largest_ratio(shortest, longest, there, here).unwrap();
-        for length in shortest..=longest {
-            let (one, two) = (i128::from(here.wire_length(length)), i128::from(there.wire_length(length)));
-            prop_assert!(one * old <= new * two, "{length}: {one}/{two} exceeds {new}/{old}");
+        check_ratio((shortest, shortest + more), all[which / 3], all[which % 3]);
+    }
+}
+
+/// The largest ratio of two overheads over all lengths of the range, against the slow search.
+fn check_ratio((shortest, longest): (u32, u32), there: Overhead, here: Overhead) {
+    let (new, old) = largest_ratio(shortest, longest, there, here).unwrap();
+    for length in shortest..=longest {
+        let (one, two) = (i128::from(here.wire_length(length)), i128::from(there.wire_length(length)));
+        assert!(one * old <= new * two, "{shortest} to {longest}, {there:?} to {here:?}: {length}: {one}/{two} exceeds {new}/{old}");
+    }
+}
+
+/// The longest frame fills its last cell, so the last one that begins a cell is a cell shorter.
+#[test]
+fn the_last_cell_of_a_range_may_be_full() {
+    for bytes in [0, 18, 38, 56] {
+        for longest in [232, 280, 520] {
+            check_ratio((186, longest), Overhead::PerPacket { bytes, minimum: 0 }, Overhead::Aal5);
+            check_ratio((186, longest), Overhead::Aal5, Overhead::PerPacket { bytes, minimum: 84 });
         }
     }
 }
