@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tidegate_core::units::Time;
-use tidegate_report::{CompletedConnection, CompletionLog, OutputError, OutputFile};
+use tidegate_report::{CompletedConnection, CompletionLog, OutputFile};
 use tidegate_sim::{Completion, CompletionSink, Network};
 
 /// The file, and how many connections it has, or why it has no more.
@@ -32,14 +32,13 @@ impl<'a> CompletionFile<'a> {
         Ok(CompletionFile { path: path.to_owned(), network, sink: Mutex::new((log, Ok(0))), has_failed })
     }
 
-    /// Ends the file. Returns what the report says of it.
-    pub fn finish(self) -> Result<String, Failure> {
+    /// Ends the file. Returns it, which is not in its place yet, and what the report says of it.
+    pub fn end(self) -> Result<(OutputFile, String), Failure> {
         let failed = |error: io::Error| not_written(&self.path, &error);
         let (log, connections) = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
         let connections = connections.map_err(failed)?;
         let file = log.finish().map_err(failed)?.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.finish().map_err(|error: OutputError| Failure::from(error))?;
-        Ok(format!("Completions: {connections} connections of all replications, warm-up included, are in {}.", self.path.display()))
+        Ok((file, format!("Completions: {connections} connections of all replications, warm-up included, are in {}.", self.path.display())))
     }
 }
 

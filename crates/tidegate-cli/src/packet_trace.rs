@@ -10,7 +10,7 @@ use tidegate_core::classifier::{Classifier, Header, Network as NetworkLayer, Tra
 use tidegate_core::packet::{Ecn, Flow};
 use tidegate_core::units::Duration;
 use tidegate_replay::{CaptureWriter, Interface};
-use tidegate_report::{OutputError, OutputFile, PacketStep, PacketTrace, Places};
+use tidegate_report::{OutputFile, PacketStep, PacketTrace, Places};
 use tidegate_scenario::Simulation;
 use tidegate_scenario::diagnostic::closest;
 use tidegate_scenario::units::{duration, print_duration};
@@ -185,8 +185,8 @@ pub struct TraceFile<'a> {
 }
 
 impl<'a> TraceFile<'a> {
-    /// Ends the file. Returns what the report says of it.
-    pub fn finish(self) -> Result<String, Failure> {
+    /// Ends the file. Returns it, which is not in its place yet, and what the report says of it.
+    pub fn end(self) -> Result<(OutputFile, String), Failure> {
         let failed = |error: io::Error| not_written(&self.path, &error);
         let (sink, steps) = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
         let steps = steps.map_err(failed)?;
@@ -195,8 +195,7 @@ impl<'a> TraceFile<'a> {
             Sink::Capture(capture, _) => (capture.finish().map_err(failed)?, "packets"),
         };
         let file = output.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.finish().map_err(|error: OutputError| Failure::from(error))?;
-        Ok(format!("Trace: {steps} {what} of the first replication, warm-up included, are in {}.", self.path.display()))
+        Ok((file, format!("Trace: {steps} {what} of the first replication, warm-up included, are in {}.", self.path.display())))
     }
 
     /// The classes of a link's port at an instant.

@@ -69,6 +69,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let trace = arguments.trace.file(&mut places)?;
     let completions = arguments.completions.as_deref();
     if let Some(path) = completions {
+        if path.extension().is_none_or(|extension| extension != "parquet") {
+            let path = path.display();
+            return Err(Failure::BadInput(format!(
+                "error: --completions {path}: the file is a table of Parquet, so its name is NAME.parquet"
+            )));
+        }
         places.output("--completions", path)?;
     }
     let of_one = trace.map(|_| ("--trace", "a trace")).or(completions.map(|_| ("--completions", "a table of connections")));
@@ -161,10 +167,7 @@ fn report_of(
     cancel: Option<&AtomicBool>,
     files: Files<'_>,
 ) -> Result<Report, Failure> {
-    let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
-    if let Some(threads) = threads.filter(|threads| threads.get() > processors) {
-        crate::log::line(&format!("note: --threads {threads}: this machine runs {processors} at once, so more make no run faster"));
-    }
+    let threads = threads.map(at_once);
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
     report.notes.extend(scenario.capture_notes());
@@ -201,13 +204,16 @@ fn report_of(
             }
         }
         let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, experiment, &control);
-        // A file that cannot be written ends the simulation, and says why.
-        report.notes.extend(trace.map(packet_trace::TraceFile::finish).transpose()?);
-        report.notes.extend(completions.map(CompletionFile::finish).transpose()?);
+        // A file that cannot be written ends the simulation, and says why. Then neither comes to its place.
+        let written = [trace.map(packet_trace::TraceFile::end).transpose()?, completions.map(CompletionFile::end).transpose()?];
         let mut outcome = outcome.map_err(|error| match error {
             SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
             error => Failure::Defect(error.to_string()),
         })?;
+        for (file, note) in written.into_iter().flatten() {
+            file.finish()?;
+            report.notes.push(note);
+        }
         report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         let prefix = variant_name.map_or_else(String::new, |name| format!("{name}: "));
         report.notes.extend(simulation.notes_of_failures().into_iter().map(|note| prefix.clone() + &note));
@@ -231,6 +237,15 @@ fn report_of(
         report.runs.push(run);
     }
     Ok(report)
+}
+
+/// As many threads as asked for, or as processors if those are fewer: with more regions than processors a run takes many times as long.
+fn at_once(threads: NonZeroUsize) -> NonZeroUsize {
+    let processors = std::thread::available_parallelism().unwrap_or(threads);
+    if threads > processors {
+        crate::log::line(&format!("note: --threads {threads}: this machine runs {processors} at once, so {processors} are used"));
+    }
+    threads.min(processors)
 }
 
 /// What came late and twice over each link, in all replications.

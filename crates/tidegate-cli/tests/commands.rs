@@ -407,6 +407,8 @@ fn connections_of_workloads_are_shown_by_size_and_listed() {
         assert!(table.contains(part), "{part}\n{table}");
     }
     assert!(fs::metadata(&list).unwrap().len() > 1000);
+    let name = refused(2, &["run", "scenarios/incast.toml", "--variant", "8 senders", "--completions", "Cargo.toml"]);
+    assert!(name.contains("NAME.parquet"), "{name}");
     let without = refused(2, &["run", "scenarios/mm1-validation.toml", "--completions", &list]);
     assert!(without.contains("has no [[workload]]") || without.contains("of one variant"), "{without}");
     let axis = "workload.answers.request=100 B,200 B";

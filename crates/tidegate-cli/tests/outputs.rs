@@ -262,6 +262,25 @@ fn a_capture_of_a_workload_tells_its_connections_apart() {
 }
 
 #[test]
+fn a_trace_replaces_nothing_if_the_table_of_connections_has_no_room() {
+    let folder = TempDir::new().unwrap();
+    let [trace, small] = ["steps.parquet", "small"].map(|name| folder.path().join(name));
+    fs::write(&trace, "old").unwrap();
+    fs::create_dir(&small).unwrap();
+    let completions = small.join("connections.parquet");
+    let run = "run scenarios/incast.toml --variant '8 senders' --set simulation.duration='100 ms'";
+    let files = format!("--trace {} --completions {}", trace.display(), completions.display());
+    let line = format!("mount -t tmpfs -o size=4k none {} && exec {} {run} {files}", small.display(), env!("CARGO_BIN_EXE_tidegate"));
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &line]);
+    let output = in_the_workspace(command).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("connections.parquet"), "{text}");
+    assert_eq!(fs::read_to_string(&trace).unwrap(), "old");
+}
+
+#[test]
 fn a_table_of_steps_is_written_and_refusals_leave_nothing_behind() {
     let files = TempDir::new().unwrap();
     let path = |name: &str| files.path().join(name).display().to_string();

@@ -65,6 +65,7 @@ impl Partition {
         let large = groups(network, true);
         let groups = if count(&large) >= GROUPS_PER_PART * threads { large } else { groups(network, false) };
         let traffic = Traffic::of(network, &groups);
+        let threads = threads.min(traffic.loads.len());
         let part_of_group = traffic.divide(threads);
         // Parts without traffic are left out.
         let mut number = vec![None; threads];
