@@ -13,7 +13,7 @@
 
 use crate::flows::Random;
 use crate::schedule::{Node, PORT_RATE, ROUND_PACKETS};
-use crate::{Benchmark, PACKET_BYTES};
+use crate::{BURST, Benchmark, PACKET_BYTES};
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Hierarchy, LeafSpec, NodeSpec};
@@ -56,7 +56,8 @@ pub fn set_up(name: &str, subscribers: u32, backlog: u32) -> Result<Benchmark, S
     let is_churn = load == "churn";
     let mut node = Node::new(scheduler, flows, backlog)?;
     let order = random.shuffled(flows);
-    let filled = if is_churn { node.packets / 2 } else { node.packets };
+    // A burst leaves before its packets come back.
+    let filled = if is_churn { (node.packets / 2).max(BURST as u32) } else { node.packets };
     for index in 0..filled {
         node.enqueue(Flow(order[(index % flows) as usize]));
     }
@@ -122,6 +123,15 @@ fn tree(load: &str, subscribers: u32, queues: u32, is_general: bool, random: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_subscribers_are_measured_too() {
+        for name in names() {
+            for subscribers in [1, 2, 33] {
+                set_up(&name, subscribers, 1).unwrap();
+            }
+        }
+    }
 
     #[test]
     fn packets_wait_where_contracts_bind() {
