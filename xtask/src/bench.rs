@@ -60,8 +60,8 @@ const WITHOUT_PEERS: [&str; 5] = ["buffer", "admission", "change", "guard", "cla
 
 /// What the names of transitions between policies begin with: they are not on the packet path, and allocate.
 const TRANSITION: &str = "transition/";
-/// With more classes, two policies and ten packets per class take gigabytes.
-const MOST_TRANSITION_CLASSES: u32 = 65_536;
+/// Operations by the beginning of their names, and the most flows with which they are measured: more take gigabytes, or hours.
+const MOST_FLOWS: [(&str, u32); 2] = [(TRANSITION, 65_536), ("every-corner", 4096)];
 
 /// What measures calls in the simulator; it has no peer and is asked for by name.
 const CALLS: &str = "calls";
@@ -117,7 +117,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| is_meant(name, only));
         let names: Vec<&str> = of_group(group).filter(wanted).collect();
         for &flows in &options.flows {
-            let is_measured = |name: &&str| flows <= MOST_TRANSITION_CLASSES || !name.starts_with(TRANSITION);
+            let is_measured = |name: &&str| MOST_FLOWS.iter().all(|(of, most)| flows <= *most || !name.starts_with(of));
             let names: Vec<&str> = names.iter().copied().filter(is_measured).collect();
             if names.is_empty() {
                 continue;
