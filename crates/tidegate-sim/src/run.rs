@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
     /// The number of threads; `None` for one per core. Replications come first: each has a thread of its own, or several if there are fewer
-    /// replications than threads. Threads that are of no use are not started: one that has no processor to itself gives its region to another.
+    /// replications than threads. Threads that are of no use are not started.
     pub threads: Option<NonZeroUsize>,
     /// When a replication is divided among threads that are left over.
     pub division: Division,
@@ -118,12 +118,9 @@ pub fn run_with_changes(
     let course = Course::of(network, changes)?;
     let count = experiment.replications;
     let one_by_one = control.completions.map(|_| NonZeroUsize::MIN);
-    let processors = std::thread::available_parallelism().ok();
-    let cores = one_by_one.or(control.threads).or(processors).map_or(1, NonZeroUsize::get);
+    let cores = one_by_one.or(control.threads).or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let at_once = cores.min(count as usize).max(1);
     let partition = partition(network, changes, experiment, control, cores / at_once);
-    // A thread that waits for the others takes the processor from none of them.
-    let threads_of = |parts: usize| processors.map_or(parts, |processors| (processors.get() / at_once).clamp(1, parts));
     let progress = Progress::new(control, count);
     let next = AtomicU32::new(control.first_replication);
     let end = control.first_replication.saturating_add(count);
@@ -137,10 +134,7 @@ pub fn run_with_changes(
             let tracer = control.tracer.filter(|_| replication == 0);
             let tick = &mut |done| progress.at(replication, done);
             let result = match &partition {
-                Some(partition) => {
-                    let parts = (partition, threads_of(partition.parts));
-                    run_divided(network, experiment, &course, replication, parts, tick)
-                }
+                Some(partition) => run_divided(network, experiment, &course, replication, partition, tick),
                 None => Simulation::new(network, experiment, &course, replication, tracer, control.completions, None).run(tick),
             };
             if result.is_err() {

@@ -1,11 +1,10 @@
-//! One replication on several threads, each of which plays a part of the network, or several parts.
+//! One replication on several threads, each of which plays a part of the network.
 //!
 //! **Law.** The outcome has the same bytes as on one thread. A part plays the events of its nodes in the order in which one thread plays them: its
 //! slots keep their order. What comes from another part comes later than all that has been played.
 
 use super::data_plane::DataPlane;
 use super::exchange::Exchange;
-use super::outbox::Outbox;
 use super::packet::{InFlight, InTransit};
 use super::{EVENTS_PER_TICK, Played, Simulation, combine};
 use crate::course::Course;
@@ -53,109 +52,89 @@ impl DataPlane<'_> {
     }
 }
 
-impl Simulation<'_> {
-    /// Posts what this part has for the others.
-    fn post_mail(&mut self, exchange: &Exchange, window: u64) {
-        let next = self.plane.agenda.first().0;
-        if let Some(Outbox { share, mail, .. }) = self.plane.outbox.as_deref_mut() {
-            exchange.post(share.part as usize, window, next, mail);
-        }
-    }
-
-    /// Takes what the others have posted to this part.
-    fn take_mail(&mut self, exchange: &Exchange, window: u64) {
-        let Some(part) = self.plane.outbox.as_ref().map(|outbox| outbox.share.part as usize) else { return };
-        for mail in exchange.take(part, window) {
-            let mut messages = mail.messages.iter();
-            for &(link, packet) in &mail.packets {
-                self.plane.receive(link as usize, packet, &mut messages);
-            }
-            mail.transfers.iter().for_each(|&(connection, transfer)| self.connections.expect(connection as usize, transfer));
-        }
-    }
-}
-
-/// The parts that one thread plays, together with those of the others.
-struct Parts<'a, 'e> {
-    parts: Vec<Simulation<'a>>,
-    exchange: &'e Exchange,
-    lookahead: u64,
-    /// The windows that have been played.
-    window: u64,
+/// The windows that a part has played.
+struct Windows {
+    number: u64,
     /// The events after which progress and cancellation are looked at.
     next_tick: u64,
 }
 
-impl<'a> Parts<'a, '_> {
-    /// Plays everything before `limit`.
-    fn play_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
+impl<'a> Simulation<'a> {
+    /// Plays everything before `limit` together with the other parts.
+    fn play_windows(
+        &mut self,
+        limit: u64,
+        exchange: &Exchange,
+        windows: &mut Windows,
+        tick: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<(), SimulationError> {
+        let Some(share) = self.plane.outbox.as_ref().map(|outbox| outbox.share) else { return Ok(()) };
+        let part = share.part as usize;
         loop {
-            let (exchange, window) = (self.exchange, self.window);
-            self.parts.iter_mut().for_each(|part| part.post_mail(exchange, window));
-            let next = exchange.meet(window).map_err(|_| SimulationError::Cancelled)?;
-            self.parts.iter_mut().for_each(|part| part.take_mail(exchange, window));
-            self.window += 1;
-            let events: u64 = self.parts.iter().map(|part| part.plane.events).sum();
-            if events >= self.next_tick {
-                self.next_tick = events + u64::from(EVENTS_PER_TICK);
-                self.parts[0].tick(tick)?;
+            let next = self.plane.agenda.first().0;
+            let out = self.plane.outbox.as_mut().map_or(&mut [][..], |outbox| &mut outbox.mail);
+            let next = exchange.post(part, windows.number, next, out).map_err(|_| SimulationError::Cancelled)?;
+            for mail in exchange.take(part, windows.number) {
+                let mut messages = mail.messages.iter();
+                for &(link, packet) in &mail.packets {
+                    self.plane.receive(link as usize, packet, &mut messages);
+                }
+                mail.transfers.iter().for_each(|&(connection, transfer)| self.connections.expect(connection as usize, transfer));
+            }
+            windows.number += 1;
+            if self.plane.events >= windows.next_tick {
+                windows.next_tick = self.plane.events + u64::from(EVENTS_PER_TICK);
+                self.tick(tick)?;
             }
             if next >= limit {
                 return Ok(());
             }
-            let end = limit.min(next.saturating_add(self.lookahead));
-            self.parts.iter_mut().try_for_each(|part| part.play_until(end, tick))?;
+            self.play_until(limit.min(next.saturating_add(share.partition.lookahead)), tick)?;
         }
     }
 
-    /// Plays all parts to the end.
-    fn play(mut self, (warm_up, end): (u64, u64), tick: &mut dyn FnMut(f64) -> bool) -> Result<Vec<Played<'a>>, SimulationError> {
-        self.play_until(warm_up, tick)?;
-        self.parts.iter_mut().for_each(Simulation::restart);
-        self.play_until(end, tick)?;
-        Ok(self.parts.into_iter().map(|part| part.close().0).collect())
+    /// Plays a part to the end.
+    fn play_part(mut self, exchange: &Exchange, tick: &mut dyn FnMut(f64) -> bool) -> Result<Played<'a>, SimulationError> {
+        let mut windows = Windows { number: 0, next_tick: 0 };
+        self.play_windows(self.warm_up, exchange, &mut windows, tick)?;
+        self.restart();
+        self.play_windows(self.end, exchange, &mut windows, tick)?;
+        Ok(self.close().0)
     }
 }
 
-/// Runs a replication of an experiment on `threads` threads, at most one per part. `tick` as for [`Simulation::run`].
+/// Runs a replication of an experiment on a thread per part. `tick` as for [`Simulation::run`].
 pub(crate) fn run_divided(
     network: &Network,
     experiment: &Experiment,
     course: &Course,
     replication: u32,
-    (partition, threads): (&Partition, usize),
+    partition: &Partition,
     tick: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Replication, SimulationError> {
-    let exchange = Exchange::new(partition.parts, threads);
-    let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
-    let play = |thread: usize, tick: &mut dyn FnMut(f64) -> bool| {
+    let exchange = Exchange::new(partition.parts);
+    let play = |part: usize, tick: &mut dyn FnMut(f64) -> bool| {
         let mut closing = Closing { exchange: &exchange, is_armed: true };
-        let [first, behind] = [thread, thread + 1].map(|thread| thread * partition.parts / threads);
-        let part = |part: usize| {
-            let share = Share { partition, part: part as u32 };
-            Simulation::new(network, experiment, course, replication, None, None, Some(share))
-        };
-        let parts = (first..behind).map(part).collect();
-        let parts = Parts { parts, exchange: &exchange, lookahead: partition.lookahead, window: 0, next_tick: 0 };
-        let played = parts.play((warm_up, end), tick);
+        let share = Share { partition, part: part as u32 };
+        let played = Simulation::new(network, experiment, course, replication, None, None, Some(share)).play_part(&exchange, tick);
         closing.is_armed = played.is_err();
         played
     };
-    let of_threads = thread::scope(|scope| {
+    let parts = thread::scope(|scope| {
         let play = &play;
-        let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || play(thread, &mut |_| true))).collect();
-        let mut of_threads = vec![play(0, tick)];
+        let others: Vec<_> = (1..partition.parts).map(|part| scope.spawn(move || play(part, &mut |_| true))).collect();
+        let mut parts = vec![play(0, tick)];
         for other in others {
-            of_threads.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            parts.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        of_threads
+        parts
     });
     // Of several errors, the one that is not the consequence of another.
-    let mut played = Vec::with_capacity(partition.parts);
+    let mut played = Vec::with_capacity(parts.len());
     let mut error = None;
-    for parts in of_threads {
-        match parts {
-            Ok(parts) => played.extend(parts),
+    for part in parts {
+        match part {
+            Ok(part) => played.push(part),
             Err(SimulationError::Cancelled) => error = error.or(Some(SimulationError::Cancelled)),
             Err(other) => error = Some(other),
         }
@@ -164,10 +143,10 @@ pub(crate) fn run_divided(
         return Err(error);
     }
     tick(1.0);
-    combine(network, course, replication, end, Some(partition), played, Replication::default())
+    combine(network, course, replication, experiment.duration.picoseconds(), Some(partition), played, Replication::default())
 }
 
-/// Lets no other thread wait for one that fails or panics.
+/// Lets no other part wait for one that fails or panics.
 struct Closing<'a> {
     exchange: &'a Exchange,
     is_armed: bool,

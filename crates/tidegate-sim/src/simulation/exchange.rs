@@ -53,15 +53,18 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Between this many parts, which this many threads play.
-    pub(super) fn new(parts: usize, threads: usize) -> Exchange {
+    pub(super) fn new(parts: usize) -> Exchange {
         let mail = || (0..parts * parts).map(|_| Mutex::new(Mail { earliest: NEVER, ..Mail::default() })).collect();
         let next = || (0..parts).map(|_| AtomicU64::new(NEVER)).collect();
-        Exchange { parts, mail: [mail(), mail()], next: [next(), next()], barrier: Barrier::new(threads) }
+        Exchange { parts, mail: [mail(), mail()], next: [next(), next()], barrier: Barrier::new(parts) }
     }
 
-    /// Posts what a part, whose next event is at `next`, has for each other one. `out` is empty afterwards.
-    pub(super) fn post(&self, part: usize, window: u64, mut next: u64, out: &mut [Mail]) {
+    /// Posts what a part has for each other one, whose next event is at `next`, and waits until all have. `out` is empty afterwards. Returns the
+    /// earliest event of all parts.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub(super) fn post(&self, part: usize, window: u64, mut next: u64, out: &mut [Mail]) -> Result<u64, Closed> {
         let parity = (window & 1) as usize;
         for (to, mail) in out.iter_mut().enumerate().filter(|(to, _)| *to != part) {
             next = next.min(mail.earliest);
@@ -69,15 +72,8 @@ impl Exchange {
             mail.clear();
         }
         self.next[parity][part].store(next, Ordering::Release);
-    }
-
-    /// Waits until every thread has posted for its parts. Returns the earliest event of all parts.
-    ///
-    /// # Errors
-    /// [`Closed`].
-    pub(super) fn meet(&self, window: u64) -> Result<u64, Closed> {
         self.barrier.wait()?;
-        Ok(self.next[(window & 1) as usize].iter().map(|next| next.load(Ordering::Acquire)).min().unwrap_or(NEVER))
+        Ok(self.next[parity].iter().map(|next| next.load(Ordering::Acquire)).min().unwrap_or(NEVER))
     }
 
     /// What the others have posted to a part in this window, in the order of their numbers.
@@ -97,9 +93,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where all threads wait for each other: first awake, then asleep.
+/// Where all parts wait for each other: first awake, then asleep.
 struct Barrier {
-    threads: usize,
+    parts: usize,
     arrived: AtomicUsize,
     /// The number of times that all have arrived.
     round: AtomicUsize,
@@ -109,9 +105,9 @@ struct Barrier {
 }
 
 impl Barrier {
-    fn new(threads: usize) -> Barrier {
+    fn new(parts: usize) -> Barrier {
         Barrier {
-            threads,
+            parts,
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
@@ -122,7 +118,7 @@ impl Barrier {
 
     fn wait(&self) -> Result<(), Closed> {
         let round = self.round.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts {
             self.arrived.store(0, Ordering::Relaxed);
             let guard = lock(&self.sleepers);
             self.round.store(round.wrapping_add(1), Ordering::Release);
