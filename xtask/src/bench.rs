@@ -7,11 +7,13 @@ use crate::cargo::{cargo, output, root, succeed, target_directory};
 use crate::failure::Failure;
 use clap::Parser;
 use contest::{Contestant, Measurement, measure};
+use load::Load;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod contest;
 mod fabric;
+mod load;
 pub mod router;
 pub mod simulation;
 mod table;
@@ -30,9 +32,9 @@ pub struct Options {
     /// The core on which everything is measured
     #[arg(long, value_name = "N", default_value_t = last_core())]
     core: u32,
-    /// Packets that wait in every flow
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    backlog: u32,
+    /// The numbers of packets that wait in every flow of a scheduler
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 16], value_parser = clap::value_parser!(u32).range(1..))]
+    backlog: Vec<u32>,
     /// The numbers of flows
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 1_024, 65_536, 1_048_576], value_parser = clap::value_parser!(u32).range(1..))]
     flows: Vec<u32>,
@@ -62,6 +64,13 @@ const WITHOUT_PEERS: [&str; 5] = ["buffer", "admission", "change", "guard", "cla
 const TRANSITION: &str = "transition/";
 /// Operations by the beginning of their names, and the most flows with which they are measured: more take gigabytes, or hours.
 const MOST_FLOWS: [(&str, u32); 2] = [(TRANSITION, 65_536), ("every-corner", 4096)];
+
+/// What schedulers are measured with one packet per flow only: a tree that is compared with another form of itself, and one with packets of its own.
+const ONE_PACKET: [&str; 2] = ["subscribers/general-", "subscribers/4x4-"];
+/// Contestants that start together when they hold more than [`MANY_PACKETS`] each.
+const FEW_CONTESTANTS: usize = 8;
+/// Packets that take a contestant some hundred megabytes.
+const MANY_PACKETS: u64 = 4_000_000;
 
 /// What measures calls in the simulator; it has no peer and is asked for by name.
 const CALLS: &str = "calls";
@@ -102,6 +111,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.only == [FABRIC] {
         return fabric::run(options.ports, options.htsim.as_deref(), options.json);
     }
+    // The compiler makes the machine busy.
+    let conditions = conditions(options);
     let programs = build(options)?;
     let operations = output(Command::new(&programs.ours).arg("list"))?;
     let of_group = |group| operations.lines().filter_map(move |line| line.strip_prefix(group)).map(str::trim);
@@ -113,27 +124,35 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     let mut measurements = Vec::new();
+    if !options.json {
+        println!("{conditions}");
+    }
     for group in GROUPS {
         let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| is_meant(name, only));
         let names: Vec<&str> = of_group(group).filter(wanted).collect();
         for &flows in &options.flows {
             let is_measured = |name: &&str| MOST_FLOWS.iter().all(|(of, most)| flows <= *most || !name.starts_with(of));
             let names: Vec<&str> = names.iter().copied().filter(is_measured).collect();
-            if names.is_empty() {
-                continue;
+            let backlogs = if group == "schedule" { &options.backlog[..] } else { &[1] };
+            for &backlog in backlogs {
+                let load = Load { flows, backlog };
+                let is_measured = |name: &&str| backlog == 1 || !ONE_PACKET.iter().any(|prefix| name.starts_with(prefix));
+                let names: Vec<&str> = names.iter().copied().filter(is_measured).collect();
+                let together = if load.packets() > MANY_PACKETS { FEW_CONTESTANTS } else { usize::MAX };
+                for names in names.chunks(together) {
+                    let contestants = contestants(group, names, load, &programs, options);
+                    eprintln!("{group}, {}: {} contestants, {} rounds each", load.text(), contestants.len(), options.rounds);
+                    let measured = measure(group, load, &contestants, options.rounds)?;
+                    if !options.json {
+                        print!("{}", table::text(&measured));
+                    }
+                    measurements.extend(measured);
+                }
             }
-            eprintln!(
-                "{group}, {flows} flows: {} contestants, {} rounds each",
-                names.len() + peers(group, flows, options).len(),
-                options.rounds
-            );
-            measurements.extend(measure(group, flows, &contestants(group, &names, flows, &programs, options), options.rounds)?);
         }
     }
     if options.json {
         println!("{}", table::json(&measurements));
-    } else {
-        print!("{}", table::text(&measurements, &conditions(options)));
     }
     let on_packet_path = |m: &&Measurement| m.allocations > 0 && !m.name.starts_with(TRANSITION);
     let allocating: Vec<String> = measurements.iter().filter(on_packet_path).map(Measurement::label).collect();
@@ -207,17 +226,17 @@ fn quietly(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, options: &Options) -> Vec<Contestant> {
+fn contestants(group: &str, names: &[&str], load: Load, programs: &Programs, options: &Options) -> Vec<Contestant> {
     let mut all = Vec::new();
     for name in names {
         let mut command = Command::new("taskset");
-        command.args(["-c", &options.core.to_string()]).arg(&programs.ours).args([group, name, &flows.to_string()]);
+        command.args(["-c", &options.core.to_string()]).arg(&programs.ours).args([group, name, &load.flows.to_string()]);
         if group == "schedule" {
-            command.arg(options.backlog.to_string());
+            command.arg(load.backlog.to_string());
         }
         all.push(Contestant { name: (*name).to_owned(), is_ours: true, command });
     }
-    for (name, arguments) in peers(group, flows, options) {
+    for (name, arguments) in peers(group, load, options) {
         let mut command = Command::new(programs.peer(group));
         command.args(arguments);
         all.push(Contestant { name, is_ours: false, command });
@@ -226,8 +245,8 @@ fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, opt
 }
 
 /// The peers of a group, with the arguments that make them do the same work.
-fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>)> {
-    let (flows, core) = (flows.to_string(), options.core.to_string());
+fn peers(group: &str, load: Load, options: &Options) -> Vec<(String, Vec<String>)> {
+    let (flows, core) = (load.flows.to_string(), options.core.to_string());
     if WITHOUT_PEERS.contains(&group) {
         return Vec::new();
     }
@@ -236,7 +255,7 @@ fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>
         return aqms.map(|(name, aqm)| (name.to_owned(), vec![flows.clone(), aqm.to_owned(), core.clone()])).to_vec();
     }
     if group != "police" {
-        return vec![("rte_sched".to_owned(), vec![flows, options.backlog.to_string(), core])];
+        return vec![("rte_sched".to_owned(), vec![flows, load.backlog.to_string(), core])];
     }
     let variants = [("own", "plain"), ("own", "prefetch"), ("shared", "plain"), ("shared", "prefetch")];
     variants
@@ -254,17 +273,15 @@ fn conditions(options: &Options) -> String {
         .find_map(|line| line.strip_prefix("model name"))
         .map_or("an unknown processor", |rest| rest.trim_start_matches(['\t', ' ', ':']));
     let load = std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0);
-    // One core is busy with the measurement itself.
     let warning = if load > 1.5 {
         format!("\nwarning: the machine is busy with other things (load {load:.1}); trust no figure")
     } else {
         String::new()
     };
     format!(
-        "core {} of {model}; both sides compiled {}; median (least-most) of {} alternating rounds; {} standing per flow{warning}",
+        "core {} of {model}; both sides compiled {}; median (least-most) of {} alternating rounds{warning}",
         options.core,
         if options.native { "for this processor" } else { "as shipped" },
         options.rounds,
-        if options.backlog == 1 { "1 packet".to_owned() } else { format!("{} packets", options.backlog) }
     )
 }

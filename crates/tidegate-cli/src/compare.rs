@@ -75,6 +75,13 @@ fn by_subject<'a>(rows: &'a [Measurement], only_run: &'a Option<String>) -> BTre
     subjects
 }
 
+/// The first three of these, and how many more there are.
+fn listed(subjects: &[Subject<'_>]) -> String {
+    let shown: Vec<String> = subjects.iter().take(3).map(|(run, scope, name)| format!("{scope} `{name}` of `{run}`")).collect();
+    let more = if subjects.len() > 3 { format!(" and {} more", subjects.len() - 3) } else { String::new() };
+    shown.join(", ") + &more
+}
+
 fn compare([first_name, second_name]: [String; 2], first: &[Measurement], second: &[Measurement]) -> Result<Comparison, Failure> {
     let runs = |rows: &[Measurement]| rows.iter().map(|row| row.run.clone()).collect::<BTreeSet<String>>();
     let (runs_of_first, runs_of_second) = (runs(first), runs(second));
@@ -83,14 +90,18 @@ fn compare([first_name, second_name]: [String; 2], first: &[Measurement], second
     let (of_first, of_second) = (by_subject(first, &only_run), by_subject(second, &only_run));
     let mut notes = Vec::new();
     for (name, has, lacks) in [(&first_name, &of_first, &of_second), (&second_name, &of_second, &of_first)] {
-        let alone: Vec<String> = has
-            .keys()
-            .filter(|subject| !lacks.contains_key(*subject))
-            .map(|(run, scope, name)| format!("{scope} `{name}` of `{run}`"))
-            .collect();
+        let alone: Vec<Subject<'_>> = has.keys().filter(|subject| !lacks.contains_key(*subject)).copied().collect();
         if !alone.is_empty() {
-            let more = if alone.len() > 3 { format!(" and {} more", alone.len() - 3) } else { String::new() };
-            notes.push(format!("{name} alone has {}{more}.", alone[..alone.len().min(3)].join(", ")));
+            notes.push(format!("{name} alone has {}.", listed(&alone)));
+        }
+        let has_metric = |rows: &[&Measurement], metric: usize| rows.iter().any(|row| row.figures[metric].is_some());
+        for (metric, metric_name) in METRICS.into_iter().enumerate() {
+            let lacks_metric = |subject: &Subject<'_>| lacks.get(subject).is_some_and(|rows| !has_metric(rows, metric));
+            let alone = has.iter().filter(|(subject, rows)| has_metric(rows, metric) && lacks_metric(subject));
+            let alone: Vec<Subject<'_>> = alone.map(|(subject, _)| *subject).collect();
+            if !alone.is_empty() {
+                notes.push(format!("{name} alone has {metric_name} of {}.", listed(&alone)));
+            }
         }
     }
     let seeds = |rows: &[Measurement]| rows.iter().map(|row| row.seed).collect::<BTreeSet<u64>>();

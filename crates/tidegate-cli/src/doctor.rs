@@ -8,6 +8,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tidegate_scenario::Policy;
 
 /// What `tidegate doctor` takes.
 #[derive(Args)]
@@ -19,6 +20,12 @@ pub struct Arguments {
     /// The file that `live` is to carry out: the queues of each interface are compared with the most `workers` of its policies
     #[arg(long, value_name = "FILE", requires = "interfaces")]
     file: Option<PathBuf>,
+    /// Change a value of the file first, such as policy.access.workers=2
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "file")]
+    set: Vec<String>,
+    /// Compare with this policy of the file alone; may be given several times
+    #[arg(long = "policy", value_name = "NAME", requires = "file")]
+    policies: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -57,7 +64,7 @@ struct Sockets {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let workers = arguments.file.as_deref().map_or(Ok(1), most_workers)?;
+    let workers = arguments.file.as_deref().map_or(Ok(1), |file| most_workers(file, &arguments.set, &arguments.policies))?;
     let (mut findings, sockets) = live(&arguments.interfaces, workers);
     findings.extend(machine(Path::new("/sys"), std::thread::available_parallelism().map_or(1, usize::from)));
     let is_prevented = findings.iter().any(|finding| finding.weight == Weight::Prevents);
@@ -65,11 +72,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if is_prevented { 3 } else { 0 }))
 }
 
-/// The most workers of a policy in this file.
-fn most_workers(file: &Path) -> Result<u32, Failure> {
-    let (scenario, _) = crate::check::read_policies(file, &[])?;
-    let workers = scenario.variants[0].policies.iter().filter_map(|policy| policy.workers.as_ref()).map(|workers| workers.count);
-    Ok(workers.max().unwrap_or(1))
+/// The most workers of these policies of the file, or of all if none is named.
+fn most_workers(file: &Path, changes: &[String], names: &[String]) -> Result<u32, Failure> {
+    let (scenario, _) = crate::check::read_policies(file, changes)?;
+    let mut policies: Vec<&Policy> = Vec::new();
+    for name in names {
+        match scenario.directions(Some(name)) {
+            Some(both) => policies.extend(both),
+            None => policies.push(crate::check::choose(&scenario, Some(name), "--policy")?),
+        }
+    }
+    if names.is_empty() {
+        policies.extend(&scenario.variants[0].policies);
+    }
+    Ok(policies.into_iter().filter_map(|policy| policy.workers.as_ref()).map(|workers| workers.count).max().unwrap_or(1))
 }
 
 #[cfg(all(feature = "live", target_os = "linux"))]
@@ -236,8 +252,20 @@ mod tests {
     #[test]
     fn the_policy_with_the_most_workers_counts() {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        let workers = |file: &str| most_workers(&scenarios.join(file)).map_err(|_| ());
+        let of = |file: &str, changes: &[&str], names: &[&str]| {
+            let [changes, names] = [changes, names].map(|texts| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+            most_workers(&scenarios.join(file), &changes, &names).map_err(|_| ())
+        };
+        let workers = |file: &str| of(file, &[], &[]);
         assert_eq!((workers("policies/two-workers.toml"), workers("quickstart.toml"), workers("no-such.toml")), (Ok(2), Ok(1), Err(())));
+        assert_eq!(of("policies/two-workers.toml", &["policy.uplink.workers=3"], &[]), Ok(3));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("two.toml");
+        let other = "\n[policy.other]\nrate = \"1 Mbit/s\"\nscheduler = \"fifo\"\n";
+        fs::write(&file, fs::read_to_string(scenarios.join("policies/two-workers.toml")).unwrap() + other).unwrap();
+        let named = |names: &[&str]| of(file.to_str().unwrap(), &[], names);
+        assert_eq!([named(&["other"]), named(&["uplink"]), named(&["other", "uplink"]), named(&[])], [Ok(1), Ok(2), Ok(2), Ok(2)]);
+        assert_eq!(named(&["downlink"]), Err(()));
     }
 
     #[test]

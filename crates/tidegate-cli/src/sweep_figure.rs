@@ -15,11 +15,16 @@ impl Names<'_> {
     pub fn figure(&self, text: &str) -> Result<(String, usize), String> {
         let (name, metric) = text.rsplit_once('.').ok_or_else(|| format!("`{text}` is no NAME.METRIC, such as voice.delay_p99_s"))?;
         let metric = index_of(metric).ok_or_else(|| format!("there is no metric `{metric}`; there is {}", METRICS.join(", ")))?;
-        let all = || self.flows.iter().chain(&self.workloads).chain(&self.ports);
-        if all().any(|known| *known == name) {
+        let scopes = [(RowScope::Flow, &self.flows), (RowScope::Workload, &self.workloads), (RowScope::Port, &self.ports)];
+        let named: Vec<RowScope> = scopes.iter().filter(|(_, names)| names.contains(&name)).map(|(scope, _)| *scope).collect();
+        if named.iter().any(|scope| scope.has(metric)) {
             return Ok((name.to_owned(), metric));
         }
-        let known: Vec<&str> = all().take(20).copied().collect();
+        if let Some(scope) = named.first() {
+            let has: Vec<&str> = (0..METRICS.len()).filter(|&metric| scope.has(metric)).map(|metric| METRICS[metric]).collect();
+            return Err(format!("the {} `{name}` has no {}; it has {}", scope.name(), METRICS[metric], has.join(", ")));
+        }
+        let known: Vec<&str> = scopes.iter().flat_map(|(_, names)| *names).take(20).copied().collect();
         Err(format!("there is no flow, no workload and no link `{name}`; there is {}", known.join(", ")))
     }
 }
@@ -51,10 +56,11 @@ impl Until {
         Ok(Until { name, metric, part: percent / 100.0 })
     }
 
-    /// True if the interval of the figure is small enough. A flow comes before a workload of its name, and both before a link.
+    /// True if the interval of the figure is small enough. A flow comes before a workload of its name, and both before a link, if they can have the figure.
     pub fn is_reached(&self, run: &Run) -> bool {
         let rows_of = |scope: RowScope| run.replications.iter().filter(move |row| row.name == self.name && row.scope == scope);
-        let first = [RowScope::Flow, RowScope::Workload].into_iter().find(|&scope| rows_of(scope).next().is_some());
+        let mut able = [RowScope::Flow, RowScope::Workload].into_iter().filter(|scope| scope.has(self.metric));
+        let first = able.find(|&scope| rows_of(scope).next().is_some());
         let rows = rows_of(first.unwrap_or(RowScope::Port));
         let values: Vec<f64> = rows.filter_map(|row| row.figures()[self.metric]).collect();
         Estimate::of(&values).is_some_and(|estimate| estimate.half_width.is_some_and(|width| width <= self.part * estimate.mean.abs()))

@@ -65,6 +65,11 @@ pub fn result(outline: &Outline, folder: &Path) -> Result<SweepResult, Failure> 
     if rows.iter().any(|row| row.replications < 2) {
         notes.push("One replication has no interval.".to_owned());
     }
+    for (name, metric) in &outline.shown {
+        if !rows.iter().any(|row| row.name == *name && row.figures[*metric].is_some()) {
+            notes.push(format!("{name}.{} has no value at any point: {}.", METRICS[*metric], without_values(*metric)));
+        }
+    }
     Ok(SweepResult {
         title: outline.title.clone(),
         circumstances: outline.circumstances.clone(),
@@ -74,6 +79,17 @@ pub fn result(outline: &Outline, folder: &Path) -> Result<SweepResult, Failure> 
         shown: outline.shown.clone(),
         rows,
     })
+}
+
+/// Why a metric may have no value at any point.
+fn without_values(metric: usize) -> &'static str {
+    match METRICS[metric] {
+        "goodput_bps" | "segments" | "retransmissions" | "timeouts" | "recoveries" => "only flows with TCP have one",
+        "paused_s" | "pauses" => "only links whose far end pauses them have one",
+        "loss" => "no packet was offered",
+        metric if metric.starts_with("completion") || metric.starts_with("slowdown") => "no connection was complete",
+        _ => "too few packets were delivered",
+    }
 }
 
 fn swept(own: &[Measurement], base: Option<&[Measurement]>, metric: usize, is_paired: bool) -> Option<SweptFigure> {

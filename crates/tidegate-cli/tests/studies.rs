@@ -91,10 +91,8 @@ fn what_cannot_be_compared_is_refused() {
     assert!(expect(2, folder.path(), &["compare", "a", "nowhere"]).contains("nowhere: cannot be read"));
 }
 
-/// A switch with a slow line pauses the fast one before it. The table of the sweep has what a run of each point measures.
-#[test]
-fn a_sweep_has_the_pauses_of_ports_that_can_be_paused() {
-    let text = r#"
+/// A switch with a slow line pauses the fast one before it.
+const PAUSE: &str = r#"
 [simulation]
 duration = "200 ms"
 warm_up = "20 ms"
@@ -125,8 +123,12 @@ source = { kind = "poisson", rate = "5 Mbit/s", packet = "1000 B" }
 [sweep]
 axis = ["link.out.rate = 4 Mbit/s, 9 Mbit/s"]
 "#;
+
+/// The table of the sweep has what a run of each point measures.
+#[test]
+fn a_sweep_has_the_pauses_of_ports_that_can_be_paused() {
     let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("pause.toml"), text).unwrap();
+    fs::write(folder.path().join("pause.toml"), PAUSE).unwrap();
     let json = |arguments: &[&str]| serde_json::from_str::<serde_json::Value>(&expect(0, folder.path(), arguments)).unwrap();
     let swept = json(&["sweep", "pause.toml", "--out", "s", "--show", "in.paused_s", "--json"]);
     let mean = |point: u64, name: &str, metric: &str| {
@@ -143,6 +145,27 @@ axis = ["link.out.rate = 4 Mbit/s, 9 Mbit/s"]
         assert_eq!([mean(point, "out", "pauses"), mean(point, "data", "paused_s")], [None, None]);
     }
     assert!(mean(1, "in", "paused_s").unwrap() > 0.01 && mean(2, "in", "pauses") == Some(0.0), "{swept}");
+    let text = expect(0, folder.path(), &["sweep", "pause.toml", "--out", "t", "--show", "out.pauses", "--show", "data.goodput_bps"]);
+    assert!(text.contains("out.pauses has no value at any point: only links whose far end pauses them have one."), "{text}");
+    assert!(text.contains("data.goodput_bps has no value at any point: only flows with TCP have one."), "{text}");
+}
+
+#[test]
+fn figures_that_one_result_alone_has_are_named() {
+    let folder = TempDir::new().unwrap();
+    let line = "pause = { above = \"6 kB\", below = \"3 kB\" }\n";
+    fs::write(folder.path().join("with.toml"), PAUSE).unwrap();
+    fs::write(folder.path().join("without.toml"), PAUSE.replace(line, "")).unwrap();
+    for name in ["with", "without"] {
+        expect(0, folder.path(), &["run", &format!("{name}.toml"), "--out", name]);
+    }
+    for order in [["with", "without"], ["without", "with"]] {
+        let output = tidegate(folder.path(), &[&["compare"], &order[..]].concat());
+        let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+        for metric in ["paused_s", "pauses"] {
+            assert!(text.contains(&format!("with alone has {metric} of port `in` of")), "{text}");
+        }
+    }
 }
 
 const AXES: [&str; 2] = ["--axis", "policy.line.rate=1 Mbit/s,2 Mbit/s,4 Mbit/s"];
@@ -282,6 +305,9 @@ fn what_cannot_be_swept_is_refused() {
     assert!(said(&["--axis", "policy.lime.rate=1 Mbit/s"]).contains("lime"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--until", "date.loss=5%"]).contains("no flow, no workload and no link `date`"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--show", "data.los"]).contains("no metric `los`"));
+    assert!(
+        said(&["--axis", "policy.line.rate=1 Mbit/s", "--show", "data.utilisation"]).contains("the flow `data` has no utilisation; it has")
+    );
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s", "--design", "girth"]).contains("grid"));
     assert!(said(&["--axis", "policy.line.rate=1 Mbit/s,fast"]).contains("fast"));
     assert!(!folder.path().join("s").exists(), "no folder is begun");

@@ -340,7 +340,7 @@ impl MarkedLists {
 }
 
 /// The number of hints between fetching a queue and fetching the packets behind its first: enough for the queue itself to arrive.
-const PAYLOAD_FETCH_LAG: usize = 16;
+const PAYLOAD_FETCH_LAG: usize = 8;
 
 impl<P> Queues<P> {
     /// Empty queues for `flows` flows and at most `limit` packets in all. `overhead` turns a frame's length into the wire length that

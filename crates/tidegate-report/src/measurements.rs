@@ -141,6 +141,29 @@ mod tests {
     }
 
     #[test]
+    fn a_scope_has_the_metrics_that_its_rows_can_have() {
+        let flow = ReplicationRow {
+            loss: Some(0.5),
+            delay_s: Some([1.0; 5]),
+            jitter_s: Some(1.0),
+            goodput_bps: Some(1.0),
+            segments: Some([1; 4]),
+            ..ReplicationRow::default()
+        };
+        let (loss, port, pauses) = (Some(0.5), Some((0.5, 1.0, 1)), Some((1.0, 1)));
+        let port = ReplicationRow { scope: RowScope::Port, loss, port, pauses, ..ReplicationRow::default() };
+        let workload = ReplicationRow { scope: RowScope::Workload, completions: Some([1.0; 4]), ..ReplicationRow::default() };
+        for row in [flow, port, workload] {
+            assert_eq!(
+                row.figures().map(|figure| figure.is_some()),
+                std::array::from_fn(|metric| row.scope.has(metric)),
+                "{:?}",
+                row.scope
+            );
+        }
+    }
+
+    #[test]
     fn figures_carry_their_units() {
         assert_eq!(shown_figure("delay_p99_s", -0.0124), "−12.4 ms");
         assert_eq!(shown_figure("timeouts", 2.5), "2.5");

@@ -1,6 +1,6 @@
 //! The figures of single replications by name.
 
-use crate::model::ReplicationRow;
+use crate::model::{ReplicationRow, RowScope};
 
 /// The names of the figures, in the order of their columns; the unit is in the name.
 pub const METRICS: [&str; 22] = [
@@ -53,6 +53,17 @@ pub(crate) const METRIC_WORDS: [&str; METRICS.len()] = [
     "mean slowdown",
     "99 % slowdown",
 ];
+
+impl RowScope {
+    /// True if rows of this scope can have the metric at this index of [`METRICS`]. Flows without TCP and ports without pauses have fewer.
+    pub const fn has(self, metric: usize) -> bool {
+        match self {
+            RowScope::Flow => matches!(metric, 0..=12),
+            RowScope::Port => matches!(metric, 0..=1 | 13..=17),
+            RowScope::Workload => matches!(metric, 0 | 18..=21),
+        }
+    }
+}
 
 /// The unit of a metric, as an axis has it; empty for plain numbers.
 pub(crate) fn unit_of(metric: &str) -> &'static str {

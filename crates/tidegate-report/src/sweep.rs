@@ -118,7 +118,7 @@ fn table(sweep: &SweepResult) -> Table {
             }
             cells.push(own.first().map_or(0, |row| row.replications).to_string());
             cells.extend(sweep.shown.iter().map(|(name, metric)| {
-                let figure = own.iter().find(|row| row.name == *name).and_then(|row| row.figures[*metric]);
+                let figure = own.iter().filter(|row| row.name == *name).find_map(|row| row.figures[*metric]);
                 figure.map_or("–".to_owned(), |figure| {
                     let width =
                         figure.mean.half_width.map_or(String::new(), |width| format!(" ± {}", shown_figure(METRICS[*metric], width)));

@@ -1,5 +1,6 @@
 //! Programs that wait for their turn: started together, asked one after the other, in a new order every round.
 
+use super::load::Load;
 use crate::failure::Failure;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -21,7 +22,7 @@ pub struct Measurement {
     pub name: String,
     /// True for Tidegate's side.
     pub is_ours: bool,
-    pub flows: u32,
+    pub load: Load,
     /// ns per packet of every round, in ascending order; empty if the contestant could not take part.
     pub rounds: Vec<f64>,
     /// Memory allocations during all rounds; peers do not count theirs.
@@ -53,7 +54,7 @@ impl Measurement {
 
     /// The name with the number of flows.
     pub fn label(&self) -> String {
-        format!("{} {} at {} flows", self.group, self.name, self.flows)
+        format!("{} {} with {}", self.group, self.name, self.load.text())
     }
 }
 
@@ -61,7 +62,7 @@ impl Measurement {
 ///
 /// # Errors
 /// [`Failure::Environment`] if one of our own programs fails. A peer that cannot take part is noted and left out.
-pub fn measure(group: &str, flows: u32, contestants: &[Contestant], rounds: u32) -> Result<Vec<Measurement>, Failure> {
+pub fn measure(group: &str, load: Load, contestants: &[Contestant], rounds: u32) -> Result<Vec<Measurement>, Failure> {
     let mut running = Vec::new();
     let mut measurements = Vec::new();
     for contestant in contestants {
@@ -75,7 +76,7 @@ pub fn measure(group: &str, flows: u32, contestants: &[Contestant], rounds: u32)
             group: group.to_owned(),
             name: contestant.name.clone(),
             is_ours: contestant.is_ours,
-            flows,
+            load,
             rounds: Vec::new(),
             allocations: 0,
             note,
@@ -172,6 +173,8 @@ fn parse_answer(line: &str) -> Option<(f64, u64)> {
 mod tests {
     use super::*;
 
+    const LOAD: Load = Load { flows: 8, backlog: 1 };
+
     fn shell(name: &str, script: &str, is_ours: bool) -> Contestant {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn contestants_take_turns_and_medians_are_taken() {
         let counting = "echo ready,huge_kib=4096; n=0; while read line; do n=$((n+1)); echo a,b,8,$n.5,2; done";
-        let measured = measure("police", 8, &[shell("x", counting, true), shell("y", counting, false)], 3).ok().unwrap();
+        let measured = measure("police", LOAD, &[shell("x", counting, true), shell("y", counting, false)], 3).ok().unwrap();
         assert_eq!(measured[0].rounds, [1.5, 2.5, 3.5]);
         assert_eq!(measured[1].median(), Some(2.5));
         assert_eq!((measured[0].allocations, measured[0].huge_kibibytes()), (6, 4096));
@@ -189,13 +192,13 @@ mod tests {
 
     #[test]
     fn a_peer_that_cannot_take_part_is_noted() {
-        let measured = measure("police", 8, &[shell("y", "echo 'n/a: no memory' >&2; exit 3", false)], 3).ok().unwrap();
+        let measured = measure("police", LOAD, &[shell("y", "echo 'n/a: no memory' >&2; exit 3", false)], 3).ok().unwrap();
         assert_eq!((measured[0].median(), measured[0].note.as_str()), (None, "n/a: no memory"));
     }
 
     #[test]
     fn our_own_side_must_take_part() {
-        assert!(measure("police", 8, &[shell("x", "exit 2", true)], 1).is_err());
-        assert!(measure("police", 8, &[shell("x", "echo ready; read line; echo nonsense", true)], 1).is_err());
+        assert!(measure("police", LOAD, &[shell("x", "exit 2", true)], 1).is_err());
+        assert!(measure("police", LOAD, &[shell("x", "echo ready; read line; echo nonsense", true)], 1).is_err());
     }
 }

@@ -4,12 +4,12 @@ use super::contest::Measurement;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// A table per group and number of flows: every contestant, and for ours the ratio to the fastest variant of the peer.
-pub fn text(measurements: &[Measurement], conditions: &str) -> String {
-    let mut text = format!("{conditions}\n");
+/// A table per group and load: every contestant, and for ours the ratio to the fastest variant of the peer.
+pub fn text(measurements: &[Measurement]) -> String {
+    let mut text = String::new();
     let mut rest = measurements;
     while let Some(first) = rest.first() {
-        let length = rest.iter().take_while(|other| (other.group.as_str(), other.flows) == (first.group.as_str(), first.flows)).count();
+        let length = rest.iter().take_while(|other| (other.group.as_str(), other.load) == (first.group.as_str(), first.load)).count();
         let (section, tail) = rest.split_at(length);
         rest = tail;
         let unit = match first.group.as_str() {
@@ -19,7 +19,7 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
             "cells" => "cell, the whole cycle; rte_sched: per packet, enqueue + dequeue",
             _ => "packet, enqueue + dequeue",
         };
-        let _ = writeln!(text, "\n{}, {} flows (ns per {unit})", first.group, first.flows);
+        let _ = writeln!(text, "\n{}, {} (ns per {unit})", first.group, first.load.text());
         let is_aqm = first.group == "aqm";
         let (compared, memory) = if is_aqm { ("over FIFO", "B per queue") } else { ("peer/ours", "huge pages") };
         let _ = writeln!(text, "  {:<32} {:>8}  {:<17} {compared:>9} {memory:>11} {:>11}", "", "median", "(least-most)", "allocations");
@@ -84,7 +84,7 @@ pub fn json(measurements: &[Measurement]) -> String {
         .iter()
         .map(|m| {
             json!({
-                "group": m.group, "name": m.name, "side": if m.is_ours { "tidegate" } else { "dpdk" }, "flows": m.flows,
+                "group": m.group, "name": m.name, "side": if m.is_ours { "tidegate" } else { "dpdk" }, "flows": m.load.flows, "backlog": m.load.backlog,
                 "median_ns_per_packet": m.median(), "rounds_ns_per_packet": m.rounds, "huge_pages_kib": m.huge_kibibytes(),
                 "allocations": if m.is_ours { json!(m.allocations) } else { Value::Null }, "note": m.note,
             })
@@ -95,12 +95,21 @@ pub fn json(measurements: &[Measurement]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::load::Load;
     use super::*;
 
     fn measurement(name: &str, is_ours: bool, rounds: &[f64]) -> Measurement {
         let note = if rounds.is_empty() { "n/a: no memory".to_owned() } else { "ready,huge_kib=2048".to_owned() };
         let rounds = rounds.to_vec();
-        Measurement { group: "police".to_owned(), name: name.to_owned(), is_ours, flows: 8, rounds, allocations: 0, note }
+        Measurement {
+            group: "police".to_owned(),
+            name: name.to_owned(),
+            is_ours,
+            load: Load { flows: 8, backlog: 1 },
+            rounds,
+            allocations: 0,
+            note,
+        }
     }
 
     #[test]
@@ -110,7 +119,7 @@ mod tests {
             measurement("rte_meter own plain", false, &[9.0]),
             measurement("rte_meter own prefetch", false, &[8.0]),
         ];
-        let text = text(&measured, "here");
+        let text = text(&measured);
         assert!(text.contains("peer/ours: against rte_meter own prefetch"), "{text}");
         let row = text.lines().find(|line| line.contains("tidegate gcra")).unwrap();
         assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["tidegate", "gcra", "4.0", "(2.0-5.0)", "2.00", "2", "MiB", "0"]);
@@ -125,7 +134,7 @@ mod tests {
         };
         let measured =
             [of("aqm/none", true, &[40.0]), of("aqm/codel", true, &[52.5]), of(RING, false, &[8.0]), of("ring, rte_pie", false, &[20.0])];
-        let text = text(&measured, "here");
+        let text = text(&measured);
         let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap().split_whitespace().collect::<Vec<_>>();
         assert_eq!(row("aqm/codel"), ["tidegate", "aqm/codel", "52.5", "(52.5-52.5)", "+12.5", "32.0", "0"]);
         assert_eq!(row("rte_pie")[5..], ["+12.0", "32.0"]);
@@ -135,7 +144,7 @@ mod tests {
     #[test]
     fn a_peer_that_is_missing_is_shown_as_such() {
         let measured = [measurement("drr", true, &[2.0]), measurement("rte_sched", false, &[])];
-        let text = text(&measured, "here");
+        let text = text(&measured);
         assert!(text.contains("n/a  n/a: no memory") && text.contains("   -   "), "{text}");
         assert!(json(&measured).contains("\"median_ns_per_packet\": null"));
     }

@@ -32,6 +32,12 @@ impl Links {
     /// The links of a flow that is in no ring.
     pub(super) const NONE: Links = Links { next: NO_FLOW, previous: NO_FLOW, later: 0 };
 
+    /// The flow behind this one in its ring, which may be itself; `None` if it is in none.
+    #[inline]
+    pub(super) const fn next(&self) -> Option<u32> {
+        if self.next == NO_FLOW { None } else { Some(self.next) }
+    }
+
     /// True if the flow is in a ring.
     pub(super) const fn is_in_ring(&self) -> bool {
         self.next != NO_FLOW

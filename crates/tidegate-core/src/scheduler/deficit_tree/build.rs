@@ -1,5 +1,6 @@
 //! How the tree is built.
 
+use super::lookahead::Lookahead;
 use super::member::Member as Record;
 use super::node::Node;
 use super::ring::Ring;
@@ -68,6 +69,7 @@ impl DeficitTree {
             unnamed: 0,
             hinted: [0; super::HINT_LAG],
             hints: 0,
+            lookahead: Lookahead::NEW,
             plan: Plan {
                 quantum,
                 first_child: Vec::with_capacity(nodes + 1),
@@ -126,13 +128,14 @@ impl DeficitTree {
             self.plan.place[child as usize] = place as u32;
         }
         let least = if children.is_empty() { 1 } else { least };
-        self.nodes.push(Node::new(match spec.scheduler {
+        let ring = match spec.scheduler {
             SchedulerKind::SparseRoundRobin => {
                 Ring::Sparse(SparseTurns::new(spec.queue.quantum.map_or(self.plan.quantum, |quantum| quantum.bytes())))
             }
             SchedulerKind::WeightedRoundRobin => Ring::Deficits(DeficitTurns::BY_PACKETS),
             _ => Ring::Deficits(DeficitTurns::new(self.plan.quantum, least)),
-        }));
+        };
+        self.nodes.push(Node::new(ring, children.len() + spec.capacity));
         let plan = &mut self.plan;
         let first_child = plan.children.len();
         let places = children.len() + spec.capacity;

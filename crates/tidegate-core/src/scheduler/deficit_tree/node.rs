@@ -1,5 +1,6 @@
 //! The record of a node of the tree: two cache lines.
 
+use super::FEW_MEMBERS;
 use super::ring::Ring;
 
 /// An inner node: the ring of its members. What a packet needs of it most often is in the first line.
@@ -14,12 +15,16 @@ pub(super) struct Node {
     pub(super) in_service: bool,
     /// The front of its ring may have changed since the node was presented.
     pub(super) is_unsettled: bool,
+    /// The turns that its members had in a row when they had some last: a hint.
+    pub(super) turns: u16,
+    /// It has too few places for a member to come again only after many turns.
+    pub(super) has_few: bool,
     pub(super) ring: Ring,
 }
 
 impl Node {
-    /// A node without members.
-    pub(super) const fn new(ring: Ring) -> Node {
-        Node { backlogged: 0, suspended: 0, in_service: false, is_unsettled: false, ring }
+    /// A node without members that has this number of places.
+    pub(super) const fn new(ring: Ring, places: usize) -> Node {
+        Node { backlogged: 0, suspended: 0, in_service: false, is_unsettled: false, turns: 0, has_few: places < FEW_MEMBERS as usize, ring }
     }
 }
