@@ -160,6 +160,10 @@ int main(int argc, char **argv) {
     }
     return first;
   };
+  // A full queue stops its device; what comes then is dropped above it.
+  for (const NodeContainer &nodes : {host, edge, aggregation, core})
+    for (auto node = nodes.Begin(); node != nodes.End(); node++)
+      (*node)->GetObject<TrafficControlLayer>()->TraceConnectWithoutContext("TcDrop", MakeCallback(&Dropped));
   std::vector<Ipv4Address> of(hosts);
   for (unsigned number = 0; number < hosts; number++) of[number] = join(host.Get(number), edge.Get(number / half));
   for (unsigned low = 0; low < k * half; low++)

@@ -167,7 +167,9 @@ fn chart_sections(charts: &Charts) -> String {
             _ => "Bytes waiting in the queues that held most.",
         };
         let shaded = if chart.panels.iter().any(|panel| !panel.bands.is_empty()) { " Shaded: links were down." } else { "" };
-        html.push_str(&section(chart.id, chart.title, &format!("{explanation}{shaded}{}", more(chart.left_out))));
+        let has_bars = chart.panels.iter().flat_map(|panel| &panel.curves).any(|curve| !curve.half_widths.is_empty());
+        let bars = if has_bars { " Bars: 95 % intervals." } else { "" };
+        html.push_str(&section(chart.id, chart.title, &format!("{explanation}{bars}{shaded}{}", more(chart.left_out))));
     }
     if let Some(chart) = &charts.bars {
         let explanation = format!("Dropped packets, and whose they were.{}", more(chart.left_out));

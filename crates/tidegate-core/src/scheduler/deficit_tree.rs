@@ -103,9 +103,6 @@ const HINT_LAG: usize = 4;
 /// A ring of fewer members is served as a whole within few turns.
 const FEW_MEMBERS: u32 = 8;
 
-/// With fewer members that contend, the next to be served are those that stop waiting.
-const MANY_CONTENDERS: u32 = 32;
-
 /// What only changes of the tree look at.
 #[derive(Clone, Debug)]
 struct Plan {
@@ -462,18 +459,9 @@ impl Scheduler for DeficitTree {
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         let served = self.served?;
-        if self.nodes[served as usize].has_few && served as usize != ROOT {
-            let above = self.members[served as usize].parent;
-            let (root, site) = (&self.nodes[ROOT], &self.nodes[above as usize]);
-            // Where fewer contend, most wait for their contracts, and those that stop waiting are next.
-            let contends = root.backlogged + site.backlogged >= MANY_CONTENDERS && root.backlogged >= root.suspended;
-            // Where few nodes have few turns each, the front of each is soon another. Nothing is known of a node that has had none.
-            let siblings = self.nodes[self.members[above as usize].parent as usize].backlogged;
-            let is_long = site.turns == 0 || siblings * u32::from(site.turns) >= PREFETCH_DISTANCE as u32 / 2;
-            if contends && is_long {
-                self.unnamed = 0;
-                return self.look_ahead(above, served);
-            }
+        if let Some((node, member)) = self.turn_to_follow(served) {
+            self.unnamed = 0;
+            return self.look_ahead(node, member);
         }
         // One for each member that has stopped waiting, also if many have at once: they are next.
         if let Some(others) = self.unnamed.min(PREFETCH_DISTANCE).checked_sub(1) {

@@ -16,6 +16,9 @@ const PLACES: usize = 32;
 /// The number of steps between fetching a member and fetching what its record leads to.
 const LAG: u32 = 4;
 
+/// The fewest members that contend for the link, and below a node, for a walk to find the next ones.
+const MANY_CONTENDERS: u32 = 32;
+
 /// After this many turns in a row that were not expected, the walk begins anew.
 const MOST_SURPRISES: u32 = 4;
 
@@ -80,6 +83,23 @@ impl Lookahead {
 }
 
 impl DeficitTree {
+    /// The node and the member whose turn it is after a packet from below the node `served`, if coming turns are found by a walk from there.
+    #[inline]
+    pub(super) fn turn_to_follow(&self, served: u32) -> Option<(u32, u32)> {
+        // The turns below a node with many members follow its rounds, which are predicted.
+        if served as usize == ROOT || !self.nodes[served as usize].has_few {
+            return None;
+        }
+        let node = self.members[served as usize].parent;
+        let (root, above) = (&self.nodes[ROOT], &self.nodes[node as usize]);
+        // Where fewer contend, most wait for their contracts, and those that stop waiting are next.
+        let contends = root.backlogged + above.backlogged >= MANY_CONTENDERS && root.backlogged >= root.suspended;
+        // Where few nodes have few turns each, the front of each is soon another. Nothing is known of a node that has had none.
+        let siblings = self.nodes[self.members[node as usize].parent as usize].backlogged;
+        let is_long = above.turns == 0 || siblings.saturating_mul(above.turns.into()) >= PREFETCH_DISTANCE as u32 / 2;
+        (contends && is_long).then_some((node, served))
+    }
+
     /// Notes that it is the turn of `member`, below `node`.
     #[inline]
     fn note_turn(&mut self, node: u32, member: u32) {
