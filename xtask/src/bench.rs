@@ -65,8 +65,9 @@ const TRANSITION: &str = "transition/";
 /// Operations by the beginning of their names, and the most flows with which they are measured: more take gigabytes, or hours.
 const MOST_FLOWS: [(&str, u32); 2] = [(TRANSITION, 65_536), ("every-corner", 4096)];
 
-/// What schedulers are measured with one packet per flow only: a tree that is compared with another form of itself, and one with packets of its own.
-const ONE_PACKET: [&str; 2] = ["subscribers/general-", "subscribers/4x4-"];
+/// What is measured with one packet per flow only: a tree that is compared with another form of itself, one with packets of its own, and flows of one
+/// host, whose quanta are so small that a packet takes a turn per byte.
+const ONE_PACKET: [&str; 3] = ["subscribers/general-", "subscribers/4x4-", "host-round-robin"];
 /// Contestants that start together when they hold more than [`MANY_PACKETS`] each.
 const FEW_CONTESTANTS: usize = 8;
 /// Packets that take a contestant some hundred megabytes.
