@@ -2,7 +2,7 @@
 
 use super::{Policer, Verdict};
 use crate::packet::Colour;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_whole;
 use crate::units::Time;
 use core::slice;
 
@@ -68,7 +68,7 @@ pub fn police_burst_ahead<P: Policer>(now: Time, batch: &[Query], next: &[Query]
 pub fn prefetch_burst<P>(batch: &[Query], policers: &[P]) {
     for query in batch {
         if let Some(policer) = policers.get(query.policer as usize) {
-            prefetch(policer);
+            prefetch_whole(policer);
         }
     }
 }
