@@ -36,14 +36,15 @@ use alloc::vec::Vec;
 mod adopt;
 mod build;
 mod change;
+mod expected_turns;
 mod lookahead;
 mod member;
 mod node;
 mod ring;
 
-use lookahead::Lookahead;
+use expected_turns::ExpectedTurns;
 use member::{Contract, Member};
-use node::Node;
+use node::{FEW_MEMBERS, Node};
 
 /// A tree of deficit, weighted and sparse round robin over the flows of one port.
 ///
@@ -93,15 +94,12 @@ pub struct DeficitTree {
     /// The nodes hinted last, in a ring.
     hinted: [u32; HINT_LAG],
     hints: usize,
-    lookahead: Lookahead,
+    lookahead: ExpectedTurns,
     plan: Plan,
 }
 
 /// The number of hints between fetching a node and fetching what its record leads to, a power of two.
 const HINT_LAG: usize = 4;
-
-/// A ring of fewer members is served as a whole within few turns.
-const FEW_MEMBERS: u32 = 8;
 
 /// What only changes of the tree look at.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! How the tree is built.
 
-use super::lookahead::Lookahead;
+use super::expected_turns::ExpectedTurns;
 use super::member::Member as Record;
 use super::node::Node;
 use super::ring::Ring;
@@ -69,7 +69,7 @@ impl DeficitTree {
             unnamed: 0,
             hinted: [0; super::HINT_LAG],
             hints: 0,
-            lookahead: Lookahead::NEW,
+            lookahead: ExpectedTurns::NEW,
             plan: Plan {
                 quantum,
                 first_child: Vec::with_capacity(nodes + 1),

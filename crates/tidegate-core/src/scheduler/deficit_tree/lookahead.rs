@@ -1,17 +1,15 @@
 //! Fetches the records of members with a few members of their own, such as subscribers with four queues, some turns before these turns.
 //!
-//! A walk along the rings runs ahead of the packets, by one step per packet, or two while it is near: to the next member of the ring, or, after as many turns as a node had
-//! in a row last time, to the front of the node behind it. What it meets is fetched, and some steps later what that leads to. Turns that come in
-//! another order cost time and nothing else.
+//! A walk along the rings runs ahead of the packets, by one step per packet, or two while it is near. A step goes to the next member of the ring. After
+//! as many turns as a node had in a row last time, it goes to the front of the node behind it. What it meets is fetched, and some steps later what that
+//! leads to. Turns that come in another order cost time and nothing else.
 
 use super::DeficitTree;
+use super::expected_turns::ExpectedTurns;
 use crate::packet::Flow;
 use crate::prefetch::prefetch_in;
 use crate::scheduler::PREFETCH_DISTANCE;
 use crate::scheduler::tree_matches::ROOT;
-
-/// The places for turns that are expected, a power of two above [`PREFETCH_DISTANCE`].
-const PLACES: usize = 32;
 
 /// The number of steps between fetching a member and fetching what its record leads to.
 const LAG: u32 = 4;
@@ -21,66 +19,6 @@ const MANY_CONTENDERS: u32 = 32;
 
 /// After this many turns in a row that were not expected, the walk begins anew.
 const MOST_SURPRISES: u32 = 4;
-
-/// The turns that are expected, and how far the walk has come. Counts are taken modulo 2^32.
-#[derive(Clone, Debug)]
-pub(super) struct Lookahead {
-    /// The members expected, in a ring: those from `next` to `end` are still to come.
-    expected: [u32; PLACES],
-    next: u32,
-    end: u32,
-    /// The first of them whose leaf has not been named.
-    unnamed: u32,
-    /// The node above the last one.
-    node: u32,
-    /// The turns that this node is expected to have behind it.
-    left: u32,
-    /// The node and the member of the turn under way, and how many turns this node has had in a row.
-    turn: (u32, u32),
-    turns: u32,
-    /// The turns since the last that was expected.
-    surprises: u32,
-}
-
-impl Lookahead {
-    /// Expects nothing.
-    pub(super) const NEW: Lookahead = Lookahead {
-        expected: [0; PLACES],
-        next: 1,
-        end: 1,
-        unnamed: 1,
-        node: 0,
-        left: 0,
-        turn: (u32::MAX, u32::MAX),
-        turns: 0,
-        surprises: 0,
-    };
-
-    #[inline]
-    fn expect(&mut self, member: u32) {
-        self.expected[self.end as usize % PLACES] = member;
-        self.end = self.end.wrapping_add(1);
-    }
-
-    /// The number of turns that are expected.
-    #[inline]
-    fn len(&self) -> u32 {
-        self.end.wrapping_sub(self.next)
-    }
-
-    /// `member` has its turn; true if that was expected.
-    #[inline]
-    fn has_come(&mut self, member: u32) -> bool {
-        let found = (0..self.len()).find(|&ahead| self.expected[self.next.wrapping_add(ahead) as usize % PLACES] == member);
-        let Some(ahead) = found else { return false };
-        let to_be_named = self.end.wrapping_sub(self.unnamed);
-        self.next = self.next.wrapping_add(ahead + 1);
-        if to_be_named > self.len() {
-            self.unnamed = self.next;
-        }
-        true
-    }
-}
 
 impl DeficitTree {
     /// The node and the member whose turn it is after a packet from below the node `served`, if coming turns are found by a walk from there.
@@ -131,11 +69,11 @@ impl DeficitTree {
     /// The member behind those that are expected, and the node above it.
     #[inline]
     fn next_turn(&self) -> Option<(u32, u32)> {
-        let Lookahead { expected, end, node, left, .. } = &self.lookahead;
+        let ExpectedTurns { end, node, left, .. } = &self.lookahead;
         let ring = &self.nodes[*node as usize].ring;
         let is_root = *node as usize == ROOT;
         if *left > 0 || is_root {
-            let last = expected[end.wrapping_sub(1) as usize % PLACES] as usize;
+            let last = self.lookahead.member(end.wrapping_sub(1)) as usize;
             let next = self.members[last].links.next().filter(|&next| is_root || Some(next) != ring.front());
             if next.is_some() || is_root {
                 return Some((*node, next?));
@@ -178,7 +116,7 @@ impl DeficitTree {
         if ahead.end.wrapping_sub(ahead.unnamed) < if has_gone_on { LAG } else { 1 } {
             return None;
         }
-        let member = ahead.expected[ahead.unnamed as usize % PLACES];
+        let member = ahead.member(ahead.unnamed);
         ahead.unnamed = ahead.unnamed.wrapping_add(1);
         let leaf = self.front_leaf(member)?;
         prefetch_in(&self.members, self.leaf(leaf));

@@ -1,7 +1,9 @@
 //! The record of a node of the tree: two cache lines.
 
-use super::FEW_MEMBERS;
 use super::ring::Ring;
+
+/// A ring of fewer members is served as a whole within few turns.
+pub(super) const FEW_MEMBERS: u32 = 8;
 
 /// An inner node: the ring of its members. What a packet needs of it most often is in the first line.
 #[derive(Clone, Debug)]
