@@ -69,9 +69,9 @@ const MOST_FLOWS: [(&str, u32); 2] = [(TRANSITION, 65_536), ("every-corner", 409
 /// host, whose quanta are so small that a packet takes a turn per byte.
 const ONE_PACKET: [&str; 3] = ["subscribers/general-", "subscribers/4x4-", "host-round-robin"];
 /// Contestants that start together when they hold more than [`MANY_PACKETS`] each.
-const FEW_CONTESTANTS: usize = 8;
-/// Packets that take a contestant some hundred megabytes.
-const MANY_PACKETS: u64 = 4_000_000;
+const FEW_CONTESTANTS: usize = 12;
+/// More packets take a contestant some hundred megabytes, and the peer gigabytes.
+const MANY_PACKETS: u64 = 500_000;
 
 /// What measures calls in the simulator; it has no peer and is asked for by name.
 const CALLS: &str = "calls";
