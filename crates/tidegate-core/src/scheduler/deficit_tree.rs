@@ -25,7 +25,7 @@ use super::tree_matches::ROOT;
 use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::contract_state::ContractState;
 use crate::packet::{Flow, Head};
-use crate::prefetch::{prefetch_in, prefetch_second_line};
+use crate::prefetch::{prefetch_in, prefetch_whole};
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
 use crate::units::{SERIAL_HORIZON, Time};
@@ -44,7 +44,7 @@ mod ring;
 
 use expected_turns::ExpectedTurns;
 use member::{Contract, Member};
-use node::{FEW_MEMBERS, Node};
+use node::{FEW_MEMBERS, HINT_LAG, Node};
 
 /// A tree of deficit, weighted and sparse round robin over the flows of one port.
 ///
@@ -97,9 +97,6 @@ pub struct DeficitTree {
     lookahead: ExpectedTurns,
     plan: Plan,
 }
-
-/// The number of hints between fetching a node and fetching what its record leads to, a power of two.
-const HINT_LAG: usize = 4;
 
 /// What only changes of the tree look at.
 #[derive(Clone, Debug)]
@@ -340,8 +337,7 @@ impl DeficitTree {
     fn prefetch_member(&self, member: u32) {
         prefetch_in(&self.members, member as usize);
         if let Some(node) = self.nodes.get(member as usize) {
-            prefetch_in(core::slice::from_ref(node), 0);
-            prefetch_second_line(node);
+            prefetch_whole(node);
         }
     }
 

@@ -349,7 +349,7 @@ impl Trees {
                     let leaf = self.leaves[name].as_mut().unwrap();
                     let Some(head) = leaf.queue.pop_front() else { panic!("{flow:?} is not backlogged") };
                     self.tree.served(at, flow, leaf.queue.front().copied());
-                    // No decision depends on what is named, whichever it is.
+                    // A hint changes nothing.
                     self.tree.prefetch_hint();
                     let above = std::iter::successors(Some(leaf.parent), |&node| (node > 0).then(|| self.nodes[node].parent));
                     let above: Vec<usize> = above.collect();

@@ -2,7 +2,7 @@
 
 use super::expected_turns::ExpectedTurns;
 use super::member::Member as Record;
-use super::node::Node;
+use super::node::{HINT_LAG, Node};
 use super::ring::Ring;
 use super::{DeficitTree, NO_MEMBER, Plan};
 use crate::packet::Flow;
@@ -67,7 +67,7 @@ impl DeficitTree {
             unsettled: BinaryHeap::with_capacity(2 * nodes),
             served: None,
             unnamed: 0,
-            hinted: [0; super::HINT_LAG],
+            hinted: [0; HINT_LAG],
             hints: 0,
             lookahead: ExpectedTurns::NEW,
             plan: Plan {

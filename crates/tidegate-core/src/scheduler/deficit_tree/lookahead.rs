@@ -6,13 +6,11 @@
 
 use super::DeficitTree;
 use super::expected_turns::ExpectedTurns;
+use super::node::HINT_LAG;
 use crate::packet::Flow;
 use crate::prefetch::prefetch_in;
 use crate::scheduler::PREFETCH_DISTANCE;
 use crate::scheduler::tree_matches::ROOT;
-
-/// The number of steps between fetching a member and fetching what its record leads to.
-const LAG: u32 = 4;
 
 /// The fewest members that contend for the link, and below a node, for a walk to find the next ones.
 const MANY_CONTENDERS: u32 = 32;
@@ -93,12 +91,12 @@ impl DeficitTree {
             ahead.left = ahead.left.saturating_sub(1);
         } else {
             (ahead.node, ahead.left) = (node, u32::from(self.nodes[node as usize].turns).saturating_sub(1));
+            if let Some(following) = self.members[node as usize].links.next() {
+                self.prefetch_member(following);
+            }
         }
-        ahead.expect(member);
+        self.lookahead.expect(member);
         self.prefetch_member(member);
-        if let Some(following) = self.members[node as usize].links.next() {
-            self.prefetch_member(following);
-        }
         true
     }
 
@@ -113,7 +111,7 @@ impl DeficitTree {
             self.expect_turn();
         }
         let ahead = &mut self.lookahead;
-        if ahead.end.wrapping_sub(ahead.unnamed) < if has_gone_on { LAG } else { 1 } {
+        if ahead.end.wrapping_sub(ahead.unnamed) < if has_gone_on { HINT_LAG as u32 } else { 1 } {
             return None;
         }
         let member = ahead.member(ahead.unnamed);

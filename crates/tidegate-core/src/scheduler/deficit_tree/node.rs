@@ -5,6 +5,9 @@ use super::ring::Ring;
 /// A ring of fewer members is served as a whole within few turns.
 pub(super) const FEW_MEMBERS: u32 = 8;
 
+/// The number of hints between fetching a node and fetching what its record leads to, a power of two.
+pub(super) const HINT_LAG: usize = 4;
+
 /// An inner node: the ring of its members. What a packet needs of it most often is in the first line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]

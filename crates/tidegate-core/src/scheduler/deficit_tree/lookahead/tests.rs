@@ -1,4 +1,4 @@
-//! How many turns are expected. That no decision depends on it is tested with random trees, which are asked for a name after every packet.
+//! How many turns are expected, and that no decision depends on it.
 
 use crate::packet::Flow;
 use crate::registry::SchedulerKind;
@@ -20,21 +20,27 @@ fn expected(sites: usize, subscribers: usize, length: u32) -> usize {
     nodes.extend((0..sites * subscribers).map(|index| node(Some(1 + index / subscribers))));
     let leaf = |index| LeafSpec { parent: 1 + sites + index / QUEUES, parameters: FlowParameters::default(), shape: None };
     let leaves: Vec<LeafSpec> = (0..sites * subscribers * QUEUES).map(leaf).collect();
-    let mut backlog = Backlog::new(DeficitTree::build(LONGEST, &nodes, &leaves).unwrap(), leaves.len());
+    let new = || Backlog::new(DeficitTree::build(LONGEST, &nodes, &leaves).unwrap(), leaves.len());
+    let (mut backlog, mut unasked) = (new(), new());
     // Some queues are empty, and the others have what a turn takes.
     let per_turn = (LONGEST / length) as usize;
     let filled = (0..leaves.len()).filter(|leaf| leaf % 3 > 0);
-    filled.for_each(|leaf| (0..per_turn).for_each(|_| backlog.arrive(leaf, length)));
+    for leaf in filled.flat_map(|leaf| core::iter::repeat_n(leaf, per_turn)) {
+        backlog.arrive(leaf, length);
+        unasked.arrive(leaf, length);
+    }
     let (mut named, mut hits) = (VecDeque::new(), 0);
     let before = 3 * leaves.len() * per_turn;
     for turn in 0..before + 1000 {
         let (flow, _) = backlog.send().unwrap();
+        assert_eq!(unasked.send(), Some((flow, length)), "a tree that is never asked for a name");
         hits += usize::from(turn >= before && named.contains(&Flow(flow as u32)));
         if let Some(hint) = backlog.scheduler.prefetch_hint() {
             named.push_front(hint);
             named.truncate(32);
         }
         backlog.arrive(flow, length);
+        unasked.arrive(flow, length);
     }
     hits
 }
